@@ -80,9 +80,10 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield each file that may be a notebook, also in inner ZIP archives, with its content or why it was not read.
+        """Yield each file that may be a notebook, in this archive and in ZIP archives inside it.
 
-        Raises `InvalidInput` if more than `MOST_ENTRIES` such files lie outside any folder.
+        An entry has the file's content, or the reason why the file was not read. Raises `InvalidInput` if more than
+        `MOST_ENTRIES` such files are outside of all folders.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)

@@ -42,7 +42,10 @@ def note_on(assignment: Plan, now: datetime) -> str:
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
-    """Write the assignment's TOML file into `folder` and its table into the README there; return the file's path."""
+    """Write the assignment's TOML file into `folder`, and append its table to the README there.
+
+    Returns the path of the TOML file.
+    """
     path = folder / FILE
     path.write_text(_file(assignment, course), encoding="utf-8")
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

@@ -38,7 +38,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`: counts of submissions, the duration, and the isolation of the sandboxes."""
+    """The result of one `labkit grade` command: counts of submissions, duration, and isolation of the sandboxes."""
 
     seed: int
     graded: int
@@ -56,7 +56,10 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade all submissions without a valid record. Raises `InvalidInput`, or `GradingError` if no sandbox works."""
+    """Grade all submissions that have no valid record (stored result).
+
+    Raises `InvalidInput` for unusable options or files, and `GradingError` if no sandbox works.
+    """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
     order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])
@@ -119,7 +122,10 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions that --only and --exercise select; without these options, all without a valid record."""
+    """Return the submissions to grade: those that --only and --exercise select.
+
+    Without these options, all submissions that have no valid record (stored result) are graded.
+    """
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -211,7 +217,10 @@ def _placed(setting: tasks.Setting, work: Path, number: int, *, one_core: bool) 
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write a record for a submission that could not be graded, and return whether the record is final."""
+    """Write the record (stored result) of a submission that could not be graded.
+
+    Returns whether the record is final. If it is not, the next `labkit grade` command tries again.
+    """
     course = courses.load(order.course)
     path = record_path(order.out, one)
     record = new_record(one, course, setting)

@@ -57,7 +57,10 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """Return the course of a Python file, or labkit's own for None. Raises `InvalidInput` for an unusable file."""
+    """Return the course that a Python file defines, or labkit's own course if `file` is None.
+
+    Raises `InvalidInput` for an unusable file.
+    """
     return _own() if file is None else _of_file(file)
 
 

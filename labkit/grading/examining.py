@@ -112,9 +112,9 @@ class Examination:
     ) -> list[Exercise]:
         """Run the notebook in another process, and ask the functions of the exercises `asked` there once more.
 
-        Returns the exercises that must be asked yet again, because they have not replied. If `is_last`, an exercise
-        that does not reply fails instead. If a cell ends the process of the last run, the exercise of this cell fails,
-        all others are returned, and the cell's index is added to `without`, the indices of cells not to run.
+        `without` has the indices of the cells not to run. Returns the exercises that must be asked yet again, because
+        they have not replied. If `is_last`, an exercise that does not reply fails instead. If `is_last` and a cell ends
+        the run, the exercise of this cell fails, all others are returned, and the cell's index is added to `without`.
         """
         silent = []
         with self.restarted().run(
@@ -174,7 +174,7 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Return the cell that ended the run, or None if no single one did, and add the cell's number to `without`.
+        """Return the cell that ended the run, and add its number to `without`; None if no single cell ended the run.
 
         If the cell belongs to no exercise, add a note on it; `when` is a phrase in this note (" after a restart").
         """
@@ -213,7 +213,7 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because its kernel no longer replies: it exceeded a limit, or it is dead."""
+        """Mark an exercise as failed because the kernel no longer replies: it exceeded a limit, or it is dead."""
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)

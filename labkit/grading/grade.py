@@ -29,7 +29,8 @@ class Graded:
 def grade(order: Order, tell: Tell) -> Graded:
     """Grade every submission that has no valid stored result, and write grades.csv and all HTML pages.
 
-    Raises `InvalidInput`, `GradingError` if no sandbox works, and on Spark also `JobFailed` and `ServiceUnavailable`.
+    Raises `InvalidInput` for unusable options or files, and `GradingError` if no sandbox works. On Spark it also raises
+    `JobFailed` and `ServiceUnavailable`.
     """
     check(order.given)
     course, options = load(order.course), class_options(order.out, order.about_class())

@@ -90,7 +90,10 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write a CSV file for points by hand and, if there are texts or requests, a page on which to grade them."""
+    """Write the CSV file in which a person enters points by hand.
+
+    If there are free-text answers or regrade requests, also write the HTML page on which a person grades them.
+    """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
         _wanted(row, exercise.name)

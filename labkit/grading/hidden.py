@@ -91,7 +91,10 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three variants, each with one system of `good` and one or more of `bad`; no `bad` one is in two of them."""
+    """Yield three variants, each with one system of `good` and some systems of `bad`.
+
+    The systems of `bad` are divided among the variants: each of them is in one variant only.
+    """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
@@ -354,7 +357,7 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield hidden inputs of the exercise `14c-damaged`: tables of several sizes, which together show every damage."""
+    """Yield variants of `14c-damaged`: tables of several sizes. Together they contain every kind of damage."""
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))
@@ -516,7 +519,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield variants of `11b-runner` in which careless code confuses parts of a journal entry, as name and kind."""
+    """Yield variants of `11b-runner` in which careless code confuses parts of a journal entry (name and kind)."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -757,7 +760,10 @@ ROUND = (
 
 
 def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of an engine's checkpoint files for `12-restart`, whose names have numbers of any size."""
+    """Return lists of names of an engine's checkpoint files, for the exercise `12-restart`.
+
+    The numbers in the names have one to several digits, such as `offsets/2345`.
+    """
     plan, note = ("offsets/{}", "commits/{}") if engine == "spark" else ("ha/{}", "chk-{}/_metadata")
     lists = [[name.format(each) for each in (number, number - 1) for name in (plan, note)] for number in ROUND]
     lists += [[plan.format(number)] for number in (10, 2_345)]
@@ -878,7 +884,7 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
     """Return the parameters of a variant in which two queries write rows: their batches, names and writers' epochs.
 
     The first query writes `size` batches, whose rows have large ids. The second query writes three batches, whose rows
-    have ids from 0 on. `names` and `epochs` are pairs, of which the second query takes the second element.
+    have ids from 0 on. `names` and `epochs` are pairs: one element for the first query, one for the second.
     """
     batches, others = (capstone.numbered(_contents(c, each)) for each in (size, 3))
     return {

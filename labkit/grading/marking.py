@@ -33,7 +33,7 @@ class Repeatable(Answer, Protocol):
 
 
 class KnownAnswer:
-    """A learner's answer that is a constant and that the sandbox has already returned."""
+    """A learner's answer that is a constant, which the sandbox has already returned."""
 
     calls = 1
 
@@ -172,7 +172,10 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, then the observed and expected results that it does not repeat."""
+    """Return a judge's finding as text: its message, and the observed and the expected result.
+
+    A result that the message already contains is not repeated.
+    """
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))

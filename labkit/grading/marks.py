@@ -211,8 +211,8 @@ class Wanted(NamedTuple):
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
     """Write a new CSV file in which a person enters points for the work in `wanted` that no earlier file lists.
 
-    If earlier files list everything, none is written, but `folder` always has at least one file. If the newest file
-    contains only column titles, it is replaced.
+    If earlier files list all of it, no new file is written. If there is no earlier file, a file is written in any case.
+    If the newest file contains only column titles, it is replaced.
     """
     listed = {
         (

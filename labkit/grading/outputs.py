@@ -38,7 +38,7 @@ class Head(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Output:
-    """The output folder of one `labkit grade`, which other commands cannot use until this command has ended."""
+    """The output folder of a running `labkit grade` command. Other commands cannot use it until this one has ended."""
 
     seed: int
     work: Path
@@ -177,6 +177,6 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the record of a submission without a notebook for each student who has handed in a notebook since."""
+    """Delete the outdated records of students who had handed in files without a notebook, and now have a notebook."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

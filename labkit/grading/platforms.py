@@ -193,7 +193,10 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gr
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the student whom a platform named in a file or folder name, or None for a name in no platform's format."""
+    """Return the student whom a learning platform has named in a file or folder name.
+
+    Returns None if the name does not have the format of any platform.
+    """
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 

@@ -18,7 +18,7 @@ from labkit.teach.exercises.moved import now
 
 @dataclass(frozen=True)
 class ChosenCell:
-    """A cell of a submitted notebook to execute, and the name of the exercise that it answers, or None."""
+    """A cell of a submitted notebook to execute; `exercise` names the exercise that it answers, if any."""
 
     source: str
     exercise: str | None = None
@@ -120,9 +120,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the learner's cell for a free-text exercise, or "" if all of its lines were in the released notebook.
+    """Return the source of the learner's cell for a free-text exercise, or "" if it has no line by the learner.
 
-    A new comment is enough, because the person who grades the text may accept a comment as the answer.
+    A new comment counts as a line, because the person who grades the text may accept a comment as the answer.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -168,8 +168,8 @@ def _oddities(
 ) -> list[str]:
     """Return notes on what is unusual in a submitted notebook but tolerated, such as cells in another order.
 
-    `names` are the exercises to grade. `ungraded` are the other exercises of the released notebook; no note says of an
-    answer to one of them that it belongs to no exercise.
+    `names` are the exercises to grade. `ungraded` are the other exercises of the released notebook; a cell that answers
+    one of them is not reported as a cell without an exercise.
     """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]

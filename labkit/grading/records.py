@@ -131,8 +131,9 @@ _READABLE = 40
 def file_name(key: str, notebook: str) -> str:
     """Return the file name, without suffix, for the grading result of one student's notebook.
 
-    No two students get the same name, even if the file system ignores case: any `key` but a short one in plain
-    lower-case ASCII is cut to its readable part, and its digest is appended.
+    No two students get the same name, even if the file system ignores case. The name contains a short `key` of
+    lower-case ASCII unchanged, unless it is reserved (`con`) or ambiguous. For any other key, the name contains
+    the readable characters of the key, followed by its digest.
     """
     if (
         _PLAIN.fullmatch(key)

@@ -174,8 +174,8 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
     For example, if labkit could not read a file, it asks the instructor to get another file from the student or to give
     points by hand. A question is settled when the student (in a group, every student) has points by hand for each of
-    the `exercises` that the question concerns. For a question that is still open, add to `to_decide` of the student's
-    row the exercises that need points by hand.
+    the `exercises` that the question concerns. The exercises that still need points by hand are added to the field
+    `to_decide` of the student's row.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -195,9 +195,10 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists of rows: of all students, of those in the roster without a submission, of those not in it.
+    """Return three lists of gradebook rows: all students, and two selections of them.
 
-    Questions for the instructor are added to `doubts`.
+    The second list has the students of the roster who have no submission. The third has the students who are not in the
+    roster; it is empty without a roster. Questions for the instructor are added to `doubts`.
     """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -322,8 +323,8 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Find the student of each line of a CSV file; return a dict from row key to a dict from exercise to lines.
 
-    `marks` are the lines, and `what` says what they contain: `points` or `requests`. For a line that fits no student,
-    or several, a sentence with this word is added to `doubts`.
+    `marks` are the lines, and `what` is the word for their contents: `points` or `requests`. If a line fits no student
+    or several, a sentence about it, which contains the word, is added to `doubts`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)

@@ -24,7 +24,7 @@ SAME_FILE = "the same file"
 
 @dataclass(frozen=True)
 class Match:
-    """One similarity between two students' work: identical files, or answers to one exercise that compute the same."""
+    """One similarity between two students' work: the same file, or code of the same structure for one exercise."""
 
     what: str
     """Either `SAME_FILE` or the name of an exercise."""

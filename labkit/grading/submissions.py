@@ -232,9 +232,10 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return a dict from notebook to files, and the names of the notebooks that the student has not edited.
+    """Return the notebooks to grade, as a dict from notebook to files, and a list of the other notebooks' names.
 
-    The dict has the edited and the unreadable notebooks. If there are none, it has all notebooks, and no name is left.
+    Notebooks that the student has edited, or that are unreadable, are graded. If there are none, all notebooks are
+    graded, and the list of names is empty.
     """
     edited = {name: files for name, files in by_notebook.items() if any(one.touched or one.problem for one in files)}
     chosen = edited or by_notebook
@@ -264,9 +265,9 @@ def _in_another_form(
 ) -> dict[str, str]:
     """Return questions for the instructor about files, such as a PDF, that may be answers in another form.
 
-    The result is a dict from a notebook to the text of all questions about its files. The notebook is the one in a
-    file's name; it is "" if there is none, or if it is in `graded`. The function asks about text files only if
-    `is_empty`, that is, if the notebooks in `graded` contain no answer.
+    The result is a dict from a notebook to the text of all questions about its files. The name of a file says to which
+    notebook it belongs. The key is "" for files that name no notebook, or a notebook in `graded`. The function asks
+    about text files only if `is_empty`, that is, if the notebooks in `graded` contain no answer.
     """
     questions: dict[str, str] = {}
     for one in others:
@@ -280,7 +281,7 @@ def _in_another_form(
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return a submission without a notebook, which says why none of the student's files can be graded."""
+    """Return a `Submission` for a student without a notebook; it says why none of the student's files can be graded."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
         unknown = dict.fromkeys(_unread(unknown_files), ("",))

@@ -121,7 +121,10 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return Gradescope's list of submissions as two dicts, from folder to authors and to date; empty if unreadable."""
+    """Parse Gradescope's list of submissions; return a dict from folder to authors and a dict from folder to date.
+
+    Both are empty if the list cannot be parsed.
+    """
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

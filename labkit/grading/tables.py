@@ -40,9 +40,10 @@ class Row:
 
 
 def read(path: Path, what: str, needed: Sequence[str] = ()) -> list[Row]:
-    """Return the rows of a CSV file, whose first line must have the column titles, including those in `needed`.
+    """Return the rows of a CSV file. Its first line must contain the column titles.
 
-    `what` names the file in messages, for example `the roster`. Raises `InvalidInput`.
+    `needed` are titles that must be among them. `what` names the file in messages, for example `the roster`. Raises
+    `InvalidInput` for an unreadable file or a missing column.
     """
     name = text(str(path))
     try:

@@ -14,7 +14,7 @@ MOST = 1 << 20
 
 
 class Setting(msgspec.Struct):
-    """The settings of one `labkit grade`, which each worker process receives before its first submission."""
+    """The settings of one `labkit grade` command, which each worker process receives before its first submission."""
 
     course: Path | None
     """The file of the course, or None for the lab's own course."""

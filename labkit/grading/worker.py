@@ -126,9 +126,10 @@ class Grader:
     def _examine(
         self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
     ) -> ExaminationResult | None:
-        """Execute and judge a submission, and write the results into `record`, together with those in `kept`.
+        """Execute and judge a submission, and write the results into `record`.
 
-        Exercises in `kept` are not judged again. Returns None if the submission cannot be executed.
+        The exercises in `kept` are not judged again; their results are copied into `record`. Returns the result of
+        the examination, or None if the submission cannot be executed.
         """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -191,15 +192,16 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """If an exercise asks for a function, start both processes that fork sandboxes, one for each run.
+        """If the answer to an exercise is a function, start both fork servers now, one for each run of the notebook.
 
-        Other exercises need no second run with another hash seed, and the first process starts when it is first used.
+        A fork server is a process that forks sandboxes. The second run, with another hash seed, only tests functions.
+        Without functions, this method starts nothing: the first fork server starts when it is first used.
         """
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
 
     def _salted(self, number: int) -> Sandbox:
-        """Return the process (0 or 1) that forks sandboxes. Each of them has its own seed for string hashes."""
+        """Return fork server 0 or 1, which forks sandboxes; start it if necessary. Each has its own hash seed."""
         if number not in self._sandboxes:
             setting = self.setting
             # From the batch's seed, so that a grade can be repeated.

@@ -42,7 +42,10 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The message with which a guard reports its start; `jvm` is the process id of the JVM that the guard will end."""
+    """The first message of a guard, a process that ends a JVM after the notebook's kernel has ended.
+
+    `jvm` is the process id of the JVM.
+    """
 
     jvm: int
 

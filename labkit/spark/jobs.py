@@ -62,7 +62,7 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
     """Repartition the rows by key, so that `tasks` tasks write them.
 
-    This changes only how many tasks write, because the checkpoint fixes the number of state partitions for ever.
+    The number of state partitions stays the same, because the first run of a checkpoint fixes it.
     """
     return rows.repartition(tasks, "key")
 

@@ -97,11 +97,11 @@ class Profile:
     """Whether Spark gets the jars of its Kafka source, which PySpark does not contain."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
-        """Return a copy with additional JVM options."""
+        """Return a copy of this profile with additional JVM options."""
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy with which Spark starts its Python programs anew, instead of forking a preloaded process."""
+        """Return a copy of this profile with `forks` off: Spark starts each Python process anew."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 

@@ -42,7 +42,11 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """A crash planned in one driver: failpoint and batch, the file that proves it, and what the process does then."""
+    """A crash that is planned in one driver.
+
+    `crash` is the failpoint and the batch. The process that reaches them writes the file `evidence`, and then does what
+    `then` says.
+    """
 
     crash: Crash
     evidence: Path
@@ -81,9 +85,10 @@ class Armed:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in a `with` block, and note its end if the planned crash suspends this process during the task.
+        """Run a task in a `with` block. If the planned crash suspended this process, record how the task ended.
 
-        The task can end only after somebody has continued the process (SIGCONT). The note is the file `afterwards`.
+        A suspended task can end only after another process has continued it (SIGCONT). The record in the file
+        `afterwards` is `ended` or an error message.
         """
         try:
             yield
@@ -157,10 +162,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._after)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until `condition` holds, or, if another task reaches the failpoint first, wait to be killed.
+        """Wait until `condition` holds. If another task reaches the failpoint first, wait to be killed.
 
-        There is an exception if the crash kills only one executor. Then this task may survive, so it keeps waiting for
-        `condition`, while Spark runs the killed tasks again. `what` says in an error message what this task waited for.
+        If the crash kills only one executor, this task may survive. It then keeps waiting for `condition`, while Spark
+        runs the killed tasks again. `what` says in an error message what this task waited for.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -183,7 +188,7 @@ class FreeTurn(Turn):
         super().__init__(Path("free"), 0, 0)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """Return the rows without waiting."""
+        """Return the rows at once: this task does not wait for other tasks."""
         return rows
 
     def done(self) -> None:

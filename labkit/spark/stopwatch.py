@@ -15,9 +15,9 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Measures how many seconds a batch spends in each phase, such as write, for the file of results in `log`.
+    """Measures how many seconds a batch spends in each phase, such as write.
 
-    `log` is the lab's directory in the checkpoint.
+    The results go to the file `times.jsonl` in `log`, the lab's directory in the checkpoint.
     """
 
     def __init__(self, log: Path, batch: int) -> None:
@@ -37,23 +37,23 @@ class Stopwatch:
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Append the times of this batch to the file of results, if that file exists (see `ask`)."""
+        """Append the times of this batch to the file `times.jsonl`, but only if `ask` has created the file."""
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
 
 
 def ask(log: Path) -> None:
-    """Create the file of results in `log`, the lab's directory in a checkpoint.
+    """Request measurements: create the file `times.jsonl` in `log`, the lab's directory in a checkpoint.
 
-    If this file exists, the query of the checkpoint appends the times of each batch to it.
+    As long as this file exists, the query of the checkpoint appends the times of each batch to it.
     """
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Return the seconds of each phase of each batch, as {batch: {phase: seconds}}, from the file of results."""
+    """Return the seconds of each phase of each batch, as {batch: {phase: seconds}}, from `times.jsonl`."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

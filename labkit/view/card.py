@@ -94,7 +94,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several results of `fold` side by side as HTML; omit the last ones if a card would become too large."""
+    """Return foldable parts (results of `fold`) as HTML side by side; omit the last ones if a card cannot hold all."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())

@@ -78,11 +78,11 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return a dict from the name of each run to its chart data: the values of one key, in the order of visibility.
+    """Return a dict from the name of each run to its chart data: the values of one key as they became visible.
 
     `runs` maps the name of a run to the run's steps for this key, which `labkit.view.timeline.by_key` returns. A step
-    is a value that became visible, or a read of the whole output after a crash or at the end. The nth such read has the
-    same position in the charts of all runs, so that runs can be compared.
+    is a value that became visible, or a read of the whole output after a crash or at the end. The nth read of the
+    output has the same position in the charts of all runs, so that runs can be compared.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]

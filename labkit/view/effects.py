@@ -35,7 +35,7 @@ STYLE = (
 
 
 class What(StrEnum):
-    """The kinds of row in a picture of a program's effects. Effects are writes to files and requests to stores."""
+    """The kinds of row in a picture of a program's effects, which are writes to files and requests to stores."""
 
     EDGE = "edge"
     """The beginning or end of a call, or a write of the engine to its log."""

@@ -10,7 +10,10 @@ from labkit.view.assets import asset
 
 
 def with_page(bundle: Any, plain: str, page: str) -> Any:
-    """Add plain text and an HTML page, which Jupyter shows without a kernel, to a widget's MIME bundle; return it."""
+    """Add the text `plain` and the HTML `page` to a widget's MIME bundle, and return the bundle.
+
+    Jupyter shows them when no kernel runs.
+    """
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     if data is not None:
         data |= {"text/plain": plain, "text/html": page}

@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One row of the picture: the durable writes of one stream processor in one batch, in order."""
+    """One row of the picture: the durable writes of one stream processor in one batch, the first on the left."""
 
     name: str
     under: str

@@ -16,7 +16,7 @@ _STYLES = ("scene.css", "question.css")
 
 
 class QuestionForm(Form):
-    """The widget of a question to a learner."""
+    """The widget that shows a question to a learner and receives the answer."""
 
     _esm = asset("question.js")
     _css = "\n".join(map(asset, _STYLES))
@@ -26,7 +26,7 @@ class QuestionForm(Form):
 
 
 def page_of(shown: Mapping[str, object]) -> str:
-    """Return a question as HTML without kernel and network; if scripts are switched off, it shows only the text."""
+    """Return a question as HTML that works without a kernel or a network; without scripts it shows only the text."""
     text = f"<p><b>{escape(str(shown['text']))}</b></p>"
     script = asset("question.js").replace("export default { render };", "")
     return embedded_page(shown, text, styles=_STYLES, script=script, mount="mount")

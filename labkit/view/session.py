@@ -32,7 +32,10 @@ class Session:
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
-        """Return a session at a simulator's first state. Raises `InvalidInput` for unknown names or parameters."""
+        """Return a session (a run to continue) at the first state of the simulator `model`.
+
+        Raises `InvalidInput` for an unknown simulator or parameter.
+        """
         return cls(Trace.of(make(model, parameters), ()))
 
     @property
@@ -106,7 +109,10 @@ class Session:
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open a trace at its last state, or a scenario at its first. Raises `InvalidInput` or `InvalidAction`."""
+        """Open a pasted trace at its last state, or the scenario with this name at its first state.
+
+        Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
+        """
         text = text.strip()
         if "~" in text:
             trace = parse(text)
@@ -118,7 +124,10 @@ class Session:
             raise InvalidInput(f"this is neither a trace nor a scenario: {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters, and repeat the steps up to the current one as far as possible. Raises `InvalidInput`."""
+        """Change parameters of the simulator, and repeat the run up to the current step.
+
+        The repetition stops at the first action that is impossible now. Raises `InvalidInput` for a wrong parameter.
+        """
         walk = Replay(make(self.trace.model, {**self.trace.parameters, **parameters}))
         for action in self.story.actions[: self.at]:
             if action not in walk.model.actions(walk.state):
@@ -170,7 +179,10 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to step `at` (default: the last) for comparison. If a run is kept already, only drop it."""
+        """Keep a copy of this run up to step `at` (default: the last) for comparison.
+
+        If a copy is kept already, this call only drops that copy.
+        """
         if self.kept:
             self.kept = None
             return
@@ -207,7 +219,10 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for the name of a simulator or scenario, or a trace's text. Raises `InvalidInput` for others."""
+    """Return a session (a run to continue) for the name of a simulator or a scenario, or for the text of a trace.
+
+    Raises `InvalidInput` for any other text.
+    """
     if what in MODELS:
         return Session.of(what)
     try:

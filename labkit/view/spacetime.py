@@ -25,7 +25,7 @@ CLOSEST, FURTHEST = 7.0, 34.0
 class Flight(NamedTuple):
     """A message, with the numbers of the steps that sent and received it.
 
-    If the message does not arrive during the run, `received` is the number after that of the last step.
+    If the message does not arrive during the run, `received` is the number of the last step plus 1.
     """
 
     source: str
@@ -68,7 +68,11 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the diagram of a simulated run from the picture of each state, and the place and sentence of each step."""
+    """Return the space-time diagram of a simulated run.
+
+    `scenes` are the pictures of its states. `places` and `sentences` have one item for each step: where the step
+    happens in the picture, and its description.
+    """
     names = lanes(scenes)
     steps = []
     for place, text, (before, after) in zip(places, sentences, pairwise(scenes), strict=True):
@@ -116,9 +120,10 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Return a channel's messages after a step, and those that the step removed, each with the step that sent it.
+    """Return the messages in a channel after step `step`, and the messages that the step removed.
 
-    `before` are the messages before the step in the same form, and `tokens` are the messages after it.
+    Both are lists of pairs: a message, and the number of the step that sent it. `before` is such a list of the messages
+    before the step, and `tokens` are the messages after it.
     """
     tokens = tuple(tokens)
     rest: dict[Token, _UnderWay] = {}
@@ -135,12 +140,12 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return two lists after a step that copies a message: the channel's messages, and those that arrived.
+    """Return the messages in a channel after step `step`, which copies a message, and the messages that arrived.
 
-    An item of a list is a message with the number of the step that sent it; a copy has the number of its original.
-    `before` and `left` are such lists of the channel's messages before and after the step, whose number is `step`.
-    `place` says which process made the step. If the receiver takes the original and leaves a copy in the channel, the
-    channel looks unchanged, but the original is returned as arrived.
+    Both are lists of pairs: a message, and the number of the step that sent it; a copy has the number of its original.
+    `before` and `left` are such lists too: the messages in the channel before and after the step. `place` says which
+    process made the step. If the receiver takes the original and leaves a copy in the channel, the channel looks
+    unchanged, but the original is returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the sender itself sends a second message
@@ -175,7 +180,7 @@ def size(diagram: Diagram) -> tuple[float, float]:
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
-    """Draw the diagram as SVG, with a sentence for each step below it, and its text as a description."""
+    """Draw the diagram as SVG, with a sentence for each step below. Screen readers read the diagram's text form."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
@@ -186,7 +191,7 @@ def svg(diagram: Diagram, *, title: str) -> str:
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
-    """Return the diagram's SVG elements, with a mark at step `differs_at`, where another run differs (0: no mark)."""
+    """Return the diagram's SVG elements. Step `differs_at`, where another run first differs, is marked (0: no mark)."""
     at = scale(diagram)
     wide, high = size(diagram)
     y_of = {name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)}
@@ -281,5 +286,5 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return a step's sentence. The kind of event precedes it (`CRASH: ...`), except for an ordinary step."""
+    """Return a step's sentence. Unless the step is an ordinary one, its kind comes first, such as `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"

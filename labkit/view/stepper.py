@@ -39,7 +39,10 @@ def embedded(data: object) -> str:
 
 
 def embedded_page(data: object, fallback: str, *, styles: Sequence[str], script: str, mount: str) -> str:
-    """Return HTML. The script's function `mount` shows `data` in it; where no script runs, it shows `fallback`."""
+    """Return HTML in which the function `mount` of `script` shows `data`.
+
+    Where no script runs, the reader sees the HTML `fallback`.
+    """
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
     return (

@@ -20,7 +20,10 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip(Shown):
-    """A picture of a batch's nine failpoints with the crash `killed`, for the sink `strategy` or (None) any sink."""
+    """A picture of the nine failpoints of a batch: the points at which the job can be killed.
+
+    `killed` is the failpoint to mark as the crash. `strategy` is the sink; with None, the picture is for any sink.
+    """
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None

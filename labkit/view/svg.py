@@ -268,7 +268,10 @@ SIGNS = {
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the pictures' legend as pairs: a sign as SVG, and its meaning. `keys` are the records' keys, in order."""
+    """Return the pictures' legend as pairs: a sign as SVG, and its meaning.
+
+    `keys` are the keys of the records. The nth key has the nth shape.
+    """
     kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
     tokens = [each for scene in scenes for each in _tokens(scene)]

@@ -41,7 +41,7 @@ def totals_in(walk: Replay) -> list[Total]:
 
 
 class _Place(NamedTuple):
-    """The position of one run in the picture, in pixels: its base line's height from the top, and its right end."""
+    """The position of one run in the picture, in pixels: the y of its base line, and the x of its right end."""
 
     bottom: float
     right: float

@@ -69,7 +69,7 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """Return the data that has changed since the last call. If the layout has grown, return all data of the run.
+        """Return the data of the run that has changed since the last call; all data if the layout has changed.
 
         `differs_at` is the first step in which another run, shown beside this one, differs; 0 if there is none.
         """
@@ -96,7 +96,10 @@ class StoryUpdates:
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Process the run's new steps. Texts and drawings keep the numbers under which players have received them."""
+        """Process the run's new steps.
+
+        Each text and drawing keeps its number, by which later messages to players refer to it.
+        """
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -197,6 +200,6 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many scenes at the beginning of both lists are the same objects, so that players have them already."""
+    """Return how many scenes at the beginning of both lists are the same. Players have received them already."""
     parting = (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)
     return next(parting, min(len(before), len(now)))

@@ -15,7 +15,7 @@ from labkit.view.session import Session
 
 
 class Players:
-    """All players of one page, by the names that the page has chosen; each shows a run that a reader steers."""
+    """All players of one web page, by name. A player shows a run, through which a reader steps."""
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}

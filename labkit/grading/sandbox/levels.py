@@ -27,9 +27,10 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder for the sandboxes of worker `number` in `work`; return it with paths and a user id.
+    """Create the root folder for the sandboxes of worker `number` in `work`; return a `Place` with this folder.
 
-    `shown` are the paths that the sandboxes may read, and `masked` the folders in them that appear empty.
+    The place also has a user id for this worker, the paths `shown` that the sandboxes may read, and the folders
+    `masked` inside these paths, which appear empty.
     """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
@@ -73,7 +74,8 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return the isolation level to use, and a dict from each better level to the reason why it is unavailable.
 
-    Raises `InvalidInput` if `wanted` (a level or `best`) is not available, or would be `plain` without `trust`.
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level. Also raises it if the
+    level would be `plain`, but `trust` is false.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

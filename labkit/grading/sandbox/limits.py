@@ -26,8 +26,8 @@ _HEADROOM = 8
 class Watch:
     """A context manager that kills all descendants of process `pid` if together they exceed a limit.
 
-    The limits are checked four times a second. Afterwards `breach` names the exceeded limit: `processes`, `memory`
-    (also for too many sockets), or None.
+    The limits are checked four times a second. Afterwards `breach` is the exceeded limit, `processes` or `memory`, or
+    None. Too many sockets count as `memory`, because their buffers take memory.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:

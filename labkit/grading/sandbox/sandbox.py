@@ -78,7 +78,7 @@ class Sandbox:
     def wait_until_ready(self) -> None:
         """Wait until the process can fork sandboxes. Raises `GradingError` if it does not start.
 
-        A caller waits before the time of a submission begins, so that the start does not count.
+        Call this before the time limit of a submission begins, so that the start of the process does not count.
         """
         if self._is_ready:
             return
@@ -96,10 +96,10 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox during a `with` block. At its end, all processes of the sandbox end.
+        """Execute a notebook in a new sandbox during a `with` block. Its end also ends the sandbox.
 
-        The run's `answers` are connections, one for each of the learner's answers `names`. `deadline` is in seconds of
-        `time.monotonic`.
+        `names` are the variables of the learner's answers. The block gets a `Run`, whose `answers` are connections to
+        the sandbox: one for each name. `deadline` is in seconds of `time.monotonic`.
         """
         self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]

@@ -105,7 +105,10 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """A task's commit message from `write` to `commit`; `vote` names the pre-committed transaction, or is None."""
+    """The message that `write` in a task sends to `commit` on the driver.
+
+    `vote` names the pre-committed transaction. It is None if there is nothing to commit.
+    """
 
     vote: Vote | None
 

@@ -84,6 +84,6 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """Split the rows, in order, into at most `PARTICIPANTS` lists of nearly equal length, one for each transaction."""
+    """Split the rows into at most `PARTICIPANTS` consecutive parts of nearly equal length, one for each transaction."""
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

@@ -25,8 +25,8 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Creating the object starts the driver. Use the attribute `driver` in a `with` statement, whose end ends the driver.
-    The driver counts as failed after `patience` seconds without an event.
+    Creating the object starts the driver. Use the attribute `driver` in a `with` statement; the end of the block ends
+    the driver. The driver counts as failed after `patience` seconds without an event.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
@@ -51,8 +51,8 @@ class Standby:
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
         """Let the standby driver continue the queries in `order`, which a dead driver ran; return the standby's events.
 
-        `dead` says how that driver ended. Raises `JobFailed` unless it proves that the driver was killed and none of
-        its processes is left.
+        `dead` is the report on the end of that driver. Raises `JobFailed` unless the report proves that the driver was
+        killed and that none of its processes is left.
         """
         check_dead(dead)
         return self.hand(order)

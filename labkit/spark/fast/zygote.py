@@ -46,7 +46,7 @@ def interpreter(scratch: Path) -> dict[str, str]:
     """Start a zygote: a process that has imported slow modules and forks itself for each Python process of Spark.
 
     Returns the environment variables that make a JVM start its Python processes through the zygote. If the path
-    `scratch` is too long for a socket, starts nothing and returns an empty dict.
+    `scratch` is too long for a socket, the function starts nothing and returns an empty dict.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:

@@ -20,7 +20,7 @@ _DOING = {
 
 
 def scene(model: Orders, state: State) -> Scene:
-    """Return the picture of a state: first input and the engine's log entries, then process, store and reader."""
+    """Return the picture of a state: boxes for the input, the engine's log, the process, the store and the reader."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
         notice = field(state.process, "notice", "was told of", _note(state.process.notice))
@@ -116,7 +116,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "un
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the box of the process, which carries out every action, and the store's if the action writes to it."""
+    """Return the box of the process, which carries out every action; add the store's box if the action affects it."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

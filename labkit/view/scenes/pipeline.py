@@ -35,7 +35,7 @@ _AHEAD = 3
 
 
 def scene(model: Pipeline, state: State) -> Scene:
-    """Return the picture of a state: first the query's durable data, then driver, store and reader."""
+    """Return the picture of a state: boxes for the query's durable data, its driver, the store and the reader."""
     query, zombie, faults, _, _, _, failures = state
     boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
     if zombie != NOBODY:

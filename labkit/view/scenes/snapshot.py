@@ -24,7 +24,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Bank, state: State) -> Scene:
-    """Return the picture of a state: the branches below each other, each right of its channels, and the store."""
+    """Return the picture of a state: a box for each bank branch, the channels between branches, and the store."""
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
     channels = []

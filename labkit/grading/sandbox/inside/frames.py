@@ -16,7 +16,7 @@ class FrameError(Exception):
 
 
 class TooLate(FrameError):
-    """Raised if a message does not arrive, or is not accepted, in time."""
+    """Raised if a message does not arrive in time, or if the other process does not accept a message in time."""
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:

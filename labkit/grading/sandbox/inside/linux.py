@@ -25,7 +25,10 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces (`flags`). A new process namespace is entered only by later children."""
+    """Move this process into the new namespaces that `flags` names.
+
+    There is an exception: this process stays outside a new process namespace, and its next child is the first inside.
+    """
     _call("unshare", ctypes.c_int(flags))
 
 
@@ -67,7 +70,7 @@ def hide_memory(*, hidden: bool = True) -> None:
 
 
 def filter_calls(program: object) -> None:
-    """Install the seccomp(2) filter of this `sock_fprog` pointer, which decides on every further system call."""
+    """Install a seccomp(2) filter for all further system calls; `program` points to the filter (`sock_fprog`)."""
     _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 

@@ -19,7 +19,10 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, job: str) -> int:
-    """In a child process, build the sandbox of `job` (JSON); send `works` or an error over the socket `number`."""
+    """In a child process, build the sandbox of `job` (JSON); send `works` or an error over a socket.
+
+    `number` is the socket's file descriptor.
+    """
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
     if pid == 0:

@@ -37,7 +37,7 @@ class Telling:
         """The executed notebook as JSON, without its last cell (`serving.CELL`); empty until that cell starts."""
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts. If it is the last one, which is the grader's, first fill `executed`."""
+        """Report that a cell starts. Before the last cell, which the grader has added, fill `executed`."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
@@ -61,7 +61,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     """Receive a notebook from the grader, execute it with the forked kernel, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's client with a limit on the cells' output; it ends the process after the last cell."""
+        """Papermill's client with a limit on the cells' output. After the last cell it ends the process it runs in."""
 
         shown = 0
 

@@ -68,7 +68,10 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return instructions that refuse, in the two system calls `calls`, sockets of a family not in `_FAMILIES`."""
+    """Return the filter's instructions that refuse sockets of all families except `_FAMILIES`.
+
+    `calls` are the numbers of the two system calls that create sockets.
+    """
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     look += [(_EQUAL, len(families) - number, 0, family) for number, family in enumerate(families)]

@@ -67,7 +67,10 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Wait until the grader has closed the connection, or the answering process has ended (`dead` is readable)."""
+    """Wait until the grader has closed the connection, or the process that answers has ended.
+
+    `dead` is the read end of a pipe. The process that answers holds the other end, so the pipe closes when it ends.
+    """
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
