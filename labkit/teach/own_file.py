@@ -33,8 +33,8 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab
         raise InvalidInput(f"{called}: the sink is {_what(sink)}; define it in a cell as a function, with def.")
     if not source.startswith(f"def {name}("):
         raise InvalidInput(
-            f"{called}: labkit finds no source of this function that begins with def; define it in a cell, with def "
-            "and without a decorator."
+            f"{called}: labkit cannot copy this function, because it finds no source that begins with def; define the "
+            "function in a cell, with def and without a decorator."
         )
     if kind not in STORES:
         raise InvalidInput(f'{called}: kind="{kind[:40]}" is not accepted; write "table" or "folder".')
@@ -43,7 +43,9 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab
             f'{called}: {file or "an empty name"} is not the name of a Python file; write it as in "my_sink.py".'
         )
     if not path.parent.is_dir():
-        raise InvalidInput(f"{called}: the folder {path.parent} does not exist; make it first, or leave it out.")
+        raise InvalidInput(
+            f"{called}: the folder {path.parent} does not exist; create it first, or write only the file's name."
+        )
     try:
         if path.exists() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace"):
             raise InvalidInput(

@@ -161,7 +161,7 @@ class Search:
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
                 f"The simulator {self.exploration.model} has no property about rows, so its search shows no guarantee "
-                "such as exactly-once; look at `violated`."
+                "such as exactly-once; read the result's attribute `violated` instead."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         claims = ("no_loss", "no_duplicate", "no_unexpected")
@@ -198,8 +198,8 @@ class Search:
         near = nearest_to(model, claim, self.exploration.unique_states)
         if near is None:
             raise InvalidInput(
-                f"The search was too short: it reached neither {claim}, nor a state near it, nor the end of a run; "
-                "increase max_states in lab.explore()."
+                f"The search was too short to show how near a run comes to {claim}: it reached neither a state near it "
+                "nor the end of a run; increase max_states in lab.explore()."
             )
         return near
 

@@ -75,9 +75,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells, in which older answers to the exercise `name` are empty if the newest is not Python.
+    """Return the executed cells. If the newest answer to the exercise `name` is not valid Python, empty the older ones.
 
-    Without this, an older answer would be graded in place of the newest one.
+    Otherwise an older answer would be graded in place of the newest one.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):
@@ -108,7 +108,7 @@ def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
 
 
 def fresh() -> dict[str, Any]:
-    """Return a namespace like that of a notebook's first cell; only its input() is replaced and raises `NoInput`."""
+    """Return a namespace like that in which a notebook's first cell runs, with an input() that raises `NoInput`."""
     return {"__name__": "__main__", "input": _no_input}
 
 

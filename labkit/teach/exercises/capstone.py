@@ -120,11 +120,11 @@ EPOCHS = ([5], [1])
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return one `Variant` for each of `parts`, which are separately graded properties, such as crash safety.
+    """Return one test configuration of the exercise for each of `parts` (separately graded properties).
 
-    `epochs` has one list for each of the two queries. The list `[5]` means that the query's writer has the epoch
-    (fencing number) 5, which the sink gets as the argument before the query's name. An empty list means that the sink
-    gets no epoch. `blanks` tells whether names of queries may contain blanks.
+    Such a property is crash safety. `epochs` has one list for each of the two queries. The list `[5]` means that the
+    query's writer has the epoch (fencing number) 5, which the sink gets as the argument before the query's name. An
+    empty list means that the sink gets no epoch. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

@@ -147,7 +147,10 @@ def normal(source: str) -> str:
 
 
 def python(source: str) -> str:
-    """Return a cell's source with `pass` for IPython's magics and shell commands; empty for a cell such as `%%bash`."""
+    """Return a cell's source with `pass` in place of each IPython magic and shell command.
+
+    The result is empty for a cell in another language, such as `%%bash`.
+    """
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -191,7 +194,10 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 
 @_remembered
 def defined(source: str) -> frozenset[str]:
-    """Return the names that a cell defines on purpose, without names set only by loops, `with`, `except` or `:=`."""
+    """Return the names that a cell defines by an assignment, an import, a function or a class.
+
+    Names that only a loop, `with`, `except` or `:=` sets are left out.
+    """
     tree = _tree(python(source))
     names = set[str]()
     todo: list[ast.AST] = [] if tree is None else [*tree.body]

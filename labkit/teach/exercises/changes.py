@@ -134,7 +134,10 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return each pair of table and message in any run of the simulator `changelog` with these `parameters` (JSON)."""
+    """Return all cases (a table, and a message to apply to it) that occur in runs of the simulator `changelog`.
+
+    `parameters` is the simulator's configuration as JSON text.
+    """
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -181,7 +184,10 @@ def _of_words_alike(groups: Iterable[Sequence[str]]) -> Iterator[_Case]:
 
 
 def _longest(word: str) -> Iterator[_Case]:
-    """Yield cases with tables of `MOST_ROWS` rows, built from `word`, and messages about any of the rows."""
+    """Yield cases with tables of about `MOST_ROWS` rows, whose words begin with `word`.
+
+    The message is about a row at the beginning, in the middle or at the end, or about a row that the table lacks.
+    """
     last = MOST_ROWS - 1
     table = tuple(Row(f"{word}{number}", number % 7) for number in range(MOST_ROWS))
     for kind, place in product((Kind.RETRACT, Kind.UPSERT, Kind.DELETE), (0, 1, last // 2, last - 1, last)):
@@ -251,17 +257,17 @@ APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and 
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function in this state: the rows that readers see, and the input so far."""
+    """Return what the learner's function gets in this state: the rows that readers see, and the input so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states of the simulator that differ in the receiver's table, as the parameters in `parts` say.
+    """Yield states of the simulator that differ in the receiver's table; the keys of `parts` choose the tables.
 
-    The tables are those listed in `tables`; or, with `near`, right tables and tables that differ from them in one row;
-    or otherwise all tables of up to `rows` rows.
+    `tables` lists the tables themselves. `near` chooses the right tables, and all tables that differ from them in one
+    row. Without these two keys, the tables are all tables of up to `rows` rows.
     """
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()

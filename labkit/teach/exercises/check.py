@@ -129,7 +129,7 @@ def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
 def _alone(exercise: Exercise) -> Alone | None:
     """Run the answer in a fresh namespace, as in grading, and return this namespace and the cells that ran in it.
 
-    Returns None outside of a notebook; without an answer, both are empty.
+    If there is no answer, the namespace is empty and no cells ran. Returns None outside of a notebook.
     """
     sources = executed()
     released = released_cells(exercise.notebook)
@@ -171,10 +171,11 @@ def _keep_first(name: str, finding: Finding) -> None:
 def judged(
     exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None, place: int = -1
 ) -> list[Finding] | None:
-    """Test an answer with the visible variants, up to the first failure; None if there is no answer yet.
+    """Test an answer with the visible configurations, and return the results up to the first failure.
 
-    `sources` are the cells that have run. If they are given and the answer passes, they run again in a new process, in
-    which the learner's function must return the same results. The cell at `place` of `sources` defines the answer.
+    Returns None if there is no answer yet. `sources` are the cells that have run; the cell at `place` defines the
+    answer. If `sources` is given and the answer passes, the cells run again in a new process, in which the learner's
+    function must return the same results.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:

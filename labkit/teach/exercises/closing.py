@@ -54,7 +54,7 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A simulator's state, with the learner's steps that are still to be performed (`todo`)."""
+    """A simulator's state, and the steps that the learner's function returned and that are not yet done (`todo`)."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()

@@ -49,7 +49,7 @@ def numbers_alike(large: int) -> list[int]:
 
 
 def texts_alike(word: str) -> Iterator[list[str]]:
-    """Yield groups of texts that a learner's function confuses if it cuts, folds, strips or hashes them.
+    """Yield groups of similar texts: a function that cuts, lower-cases, strips or hashes them takes some for equal.
 
     Most texts are built from `word`, which should consist of a few different small letters.
     """

@@ -153,7 +153,7 @@ class Text:
     name: str
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Pass every text of at least `SHORTEST` characters."""
+        """Accept every text of at least `SHORTEST` characters; a person grades it later."""
         value = answer.value()
         if type(value) is not str or len(value.strip()) < SHORTEST:
             return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")

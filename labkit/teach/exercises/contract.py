@@ -58,7 +58,7 @@ def plain(value: object) -> Plain:
     if reader.open and reader.open == reader.leaves:
         raise MissingSolution("The answer is still '...'.")
     if reader.open:
-        raise NotPlain("still contains '...'; replace it by your answer")
+        raise NotPlain("still contains '...'; write your answer in its place")
     if reader.size > _SURELY_SMALL and len(json.dumps(copy)) > MOST_CHARACTERS:
         raise NotPlain(_TOO_LARGE)
     return copy
@@ -93,7 +93,7 @@ def error_text(error: BaseException) -> str:
 
 
 def truth(value: Plain) -> bool | None:
-    """Return a learner's truth value as True or False, also if it is 1 or 0; return None for any other value."""
+    """Return True for a learner's True or 1, False for False or 0, and None for any other value."""
     return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
@@ -256,7 +256,7 @@ class Answer(Protocol):
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Say which calls of the learner's function will follow, so that a function in another process answers faster.
 
-        The caller must then make these calls in the same order, but may stop after a wrong answer.
+        The caller must then make these calls, but may stop after a wrong answer.
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:

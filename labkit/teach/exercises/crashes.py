@@ -73,9 +73,10 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill one Spark run at each of the `places`; return each outcome, with a text that says what a reader saw.
+    """Kill one Spark run at each failpoint in `places`, and return a pair for each run.
 
-    `records` has the number of records per batch for each run.
+    A pair has the run's outcome, and a text that says what a reader saw. `records` has for each run the number of
+    records per batch.
     """
     cases = {
         str(number): {

@@ -16,10 +16,10 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    Some variants test instead single messages, each with a table of known ids. With the parameter `known`, this list is
-    the table. With `large`, a large id, the messages or the tables have similar ids. With `size`, the table has the
-    `size` ids after `first`, the largest one first. The messages then have the known ids at the indexes `places` of
-    this table, and the new ids `fresh`.
+    A variant with one of three parameters tests single messages instead, each with a table of known ids. The parameter
+    `known` is itself the table. `large` is a large id, to which the ids of messages or tables are similar. `size` is
+    the number of ids in a long table: those after `first`, the largest one first. The messages then have the known ids
+    at the indexes `places` of this table, and the new ids `fresh`.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):
@@ -38,7 +38,10 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield large message ids, each with a table that has the same id or similar ones (for `large`: `large` + 1)."""
+    """Yield pairs of a large message id and a table, which has the same id or similar ones.
+
+    An id similar to `large` is for example `large` + 1.
+    """
     large = variant["large"]
     for number in (large, *numbers_alike(large)):
         yield number, [3, large, 7]
@@ -48,7 +51,7 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield the ids at some places of a long table of known ids, and new ids, each paired with this table."""
+    """Yield pairs of a message id and a long table of known ids; some of the message ids are in the table."""
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]
     for number in (*(table[place] for place in variant["places"]), *dict(variant.parameters).get("fresh", ())):

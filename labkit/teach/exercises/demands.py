@@ -53,9 +53,9 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
-    """Yield pairs of a store and a job: all combinations of properties, with limits near what the job needs.
+    """Yield pairs of a store and a job: stores with every combination of properties, and the times of the job.
 
-    The first store meets every requirement.
+    The time limits of the stores are at or next to the times that the job needs. The first store meets every demand.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]
@@ -114,8 +114,8 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states of the model with every combination of the transactions' statuses and of the rows a reader has read.
 
-    `parts["rows"]` is the largest number of rows read. Optional are `parts["transactions"]`, a number of transactions,
-    and `parts["handles"]`, with one pair (incarnation, attempt) for each further transaction.
+    `parts["rows"]` is the largest number of rows read. The transactions are `parts["transactions"]` many (0 if the key
+    is missing), and one more for each pair (incarnation, attempt) in `parts["handles"]`.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
@@ -133,10 +133,11 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 
 
 def judge_early(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `clean`, which tells whether a reader has read no row of an aborted transaction.
+    """Check a learner's function `clean`, which returns False if a reader has read a row of an aborted transaction.
 
-    By default, the cases are states of a simulator. With the parameter `named`, they are transactions with similar
-    names. With `reads`, the reader has read this number of rows, and there is the same number of transactions.
+    By default, the cases are states of a simulator. If the variant has the parameter `named`, the cases have
+    transactions with similar names. If it has `reads`, the reader has read that many rows, and there are as many
+    transactions.
     """
     parameters = dict(variant.parameters)
     if "reads" in parameters:
@@ -145,7 +146,10 @@ def judge_early(answer: Answer, variant: Variant) -> Finding:
 
 
 class Reads(NamedTuple):
-    """The rows that readers have read, each transaction's status, and whether no row belongs to an aborted one."""
+    """A test case: the rows that a reader has read (`read`), and the status of each transaction (`ends`).
+
+    `is_kept` is False if one of the rows belongs to an aborted transaction.
+    """
 
     read: list[Plain]
     ends: dict[str, Plain]
@@ -169,7 +173,7 @@ def _names_alike(variant: Variant) -> Iterator[Reads]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
-    """Return a case in which one row was read of each transaction among `names` that is not `aborted`."""
+    """Return a case in which the reader has read one row of each transaction in `names`, without those in `aborted`."""
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)

@@ -43,7 +43,7 @@ def stores(rows: str) -> Iterator[Store]:
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return why a sink cannot write in the order `steps` with a store, as the end of a sentence; empty if it can."""
+    """Return why a sink cannot write in the order `steps` to a `store`, as the end of a sentence; empty if it can."""
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
         return "a write occurs twice"
@@ -67,8 +67,8 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
     """Return the simulator's design of a sink that writes in the order `steps`.
 
-    Of the dict `store`, only `store["rows"]` matters, the way in which rows are written (see `stores`). After a
-    restart, this sink uses whatever it has written before, such as its marker or staged rows.
+    `store["rows"]` is the way in which the sink writes rows (see `stores`); the function ignores the rest of `store`.
+    After a restart, the sink uses everything that it has written before, such as its marker or staged rows.
     """
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
@@ -85,10 +85,10 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash after which the order `steps` loses or repeats rows; empty if there is none.
+    """Return a sentence about a crash after which a sink loses or repeats rows; empty if no crash does this.
 
-    `store` is one of the dicts that `stores` yields. With `quiet`, a sentence is also returned if a reader sees wrong
-    rows only for a while, such as a part of a step.
+    The sink makes its writes in the order `steps`, and `store` is one of the dicts that `stores` yields. With `quiet`,
+    the sentence may also be about a reader who sees wrong rows for a while, such as a part of a step.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
@@ -176,9 +176,9 @@ def really_next(engine: str, left: list[str]) -> int:
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
     """Yield pairs: an engine's name, and a list of files that a crash can leave on disk.
 
-    The variant's parameter `lists` contains the lists of files. Without it, the files are those of steps numbered
-    `first`, `first` + 1 and so on. With the parameter `kept`, one long list has the files of that many steps; without
-    it, many short lists differ in the newest step and its files.
+    If the variant has the parameter `lists`, these are the lists of files. Otherwise the files are those of steps whose
+    numbers begin at the parameter `first`. The parameter `kept` gives one long list with the files of that many steps.
+    If `kept` is missing as well, there are many short lists, which differ in the newest step and its files.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):

@@ -64,7 +64,10 @@ def _arguments(request: Request) -> tuple[Plain, ...]:
 
 
 def _right(request: Request) -> Stored | None:
-    """Return the state of a store after a request, with the offsets that it accepts; None if the request is fenced."""
+    """Return the right state of a store after a request, with the offsets that the store should accept.
+
+    Returns None if the store should refuse (fence) the request.
+    """
     if request.generation < request.newest:
         return None
     new = [offset for offset in request.offsets if offset >= request.following]
@@ -100,8 +103,8 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
     answer = _read(value)
     if answer is None and value != FENCED:
         raise Unusable(
-            f'{statement}; return "fenced", or a list [newest, following, accepted]: newest and following after this '
-            "request, and in accepted the list of the offsets whose rows the store accepts in this request."
+            f'{statement}; return "fenced", or a list [newest, following, accepted]: the newest generation and the '
+            "following offset after this request, and the list of the offsets whose rows the store accepts from it."
         )
     right = _right(request)
     if answer == right:
@@ -133,7 +136,10 @@ def _read(value: Plain) -> Stored | None:
 
 
 def _accepted(request: Request, answer: Stored, right: Stored) -> tuple[str, str] | None:
-    """Return a detailed and a general message on the first fault in the accepted offsets, or None."""
+    """Return two messages on the first fault in the accepted offsets; None if there is no fault.
+
+    The first message names the offset; the second one gives away no numbers.
+    """
     sent, accepted = {*request.offsets}, {*answer.accepted}
     for offset in answer.accepted:
         if offset not in sent:
@@ -214,7 +220,10 @@ MULTIPLES = (
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Yield requests near multiples of many numbers, for an answer that divides, cuts, caps or rounds its numbers."""
+    """Yield requests whose numbers are next to multiples of usual divisors, such as 65,536.
+
+    They reveal an answer that divides, cuts, caps or rounds numbers before it compares them.
+    """
     for number in MULTIPLES:
         yield number - 1, 5, number, (5,)
         yield number, 5, number - 1, (5,)

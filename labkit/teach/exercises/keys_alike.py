@@ -151,8 +151,8 @@ def random_runs(step: Step) -> list[Step]:
 def bits(keys: Sequence[str]) -> float:
     """Return how many bits of information `keys` can hold at most; a small number reveals that keys are a short hash.
 
-    That is the length of the longest key, without what all keys share at both ends, times the bits of one character: 4
-    if all characters are hexadecimal digits, for example.
+    The number is a product: the length of the longest key, without the characters that all keys share at the beginning
+    and the end, times the bits of one character. A character has 4 bits if all are hexadecimal digits, for example.
     """
     rest = _without_common_start([key[::-1] for key in _without_common_start(keys)])
     characters = set("".join(rest))

@@ -234,7 +234,10 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Send the statements one by one; return the first that fails, with its error message, or an empty text."""
+        """Send the statements one by one, and return a text with the first that fails and its error message.
+
+        The text is empty if none fails.
+        """
         statement = "nothing"
         try:
             with self._session() as learner:

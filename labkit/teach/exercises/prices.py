@@ -21,9 +21,10 @@ TRIED = 4_000
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return the median and the longest wait of records, which arrive at any moment, through two jobs in a row.
+    """Return the median and the longest wait of records that pass through two jobs, one after the other.
 
-    Each job is `[commit interval, duration of a commit]`; all times are in seconds.
+    The records arrive at any moment of a commit interval. Each job is `[commit interval, duration of a commit]`; all
+    times are in seconds.
     """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
@@ -45,8 +46,8 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 def lost(interval: float, cost: float, between: float) -> float:
     """Return the fraction of its time that a job loses to commits and to work that it repeats after crashes.
 
-    There is a commit every `interval`, which takes `cost`. There is a crash every `between`, after which the job
-    repeats half an interval on average. All three are times in the same unit.
+    `interval` is the time between two commits, `cost` the duration of a commit, and `between` the time between two
+    crashes, all in the same unit. After a crash the job repeats half an interval on average.
     """
     return cost / interval + interval / 2 / between
 

@@ -51,7 +51,10 @@ def of(name: str) -> Note:
 
 
 def note(name: str, **more: Unpack[Note]) -> None:
-    """Add these values to the saved progress; if the file cannot be written, they are kept in memory."""
+    """Add values to the saved progress in the exercise or question `name`.
+
+    If the file cannot be written, the values are kept in memory.
+    """
     stored = _all()
     stored[name] = {**stored.get(name, Note()), **more}
     _write(stored, name)
@@ -77,9 +80,10 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return a pair: the saved progress, and whether everything in the file could be read (true if there is none).
+    """Return a pair: the saved progress, and whether all of the file could be read.
 
-    The progress is a dict from an exercise or question to its note, or None if there is no usable file.
+    The progress is a dict from an exercise or question to its note, or None if there is no usable file. The second
+    item is true if there is no file at all.
     """
     path = Path(NAME)
     try:

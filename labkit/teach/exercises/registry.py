@@ -37,14 +37,17 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return all exercises of the notebook to which the exercise `name` belongs, in the form of `_of_notebook`."""
+    """Return the exercises of the notebook to which the exercise `name` belongs, as `_of_notebook` returns them."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """Return a notebook's exercises as a dict from name to a pair: the text, and the module that judges answers."""
+    """Return the exercises of the notebook `number`, such as `09b`; the dict is empty if there are none.
+
+    The dict maps an exercise's name to a pair: its text, and the name of the module that checks answers.
+    """
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}

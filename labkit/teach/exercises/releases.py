@@ -31,9 +31,10 @@ class Start(NamedTuple):
 
 
 def start_of(old: Version, new: Version, sink: str, *, unfinished: bool) -> Start:
-    """Return what happens when a query's version `new` starts after `old`, as measured in notebook 12b with Spark 4.2.
+    """Return what happens when a query's version `new` starts after its version `old`.
 
-    `sink` is one of `SINKS`. `unfinished` tells whether the newest planned batch of the old version lacks its commit.
+    Notebook 12b measured this with Spark 4.2. `sink` is one of `SINKS`. `unfinished` is true if the old version has
+    planned its newest batch, but not committed it.
     """
     is_empty = new["checkpoint"] != old["checkpoint"]
     faults = _left_behind(old, new, sink) if is_empty else _faults(old, new, sink, unfinished=unfinished)
@@ -133,10 +134,10 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `review` on pull requests.
+    """Check a learner's function `review`, which says whether a new version of a query can be released.
 
-    The variant's parameter `old` is a version of a query, and `cases` are the pull requests, each of which changes
-    `old`.
+    The variant's parameter `old` is the present version. `cases` are the pull requests, each with its changes to `old`,
+    a sink, and whether the newest batch is unfinished.
     """
     ask, old = Asker(answer, "review"), variant["old"]
     cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))
@@ -309,7 +310,10 @@ def many_columns(parts: Version, low: int) -> Variant:
 
 
 def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
-    """Yield variants with the longest texts, made of `letters`, that differ in the last, first or middle character."""
+    """Yield test configurations in which old and new texts have the greatest length and differ in one character.
+
+    The texts repeat `letters`. The different character is the last, the first, or the one in the middle.
+    """
     text = (letters * LONGEST_TEXT)[:LONGEST_TEXT]
     middle = LONGEST_TEXT // 2
     one, *others = text, f"{text[:-1]}.", f".{text[1:]}", f"{text[:middle]}.{text[middle + 1 :]}"
@@ -330,15 +334,15 @@ def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
-    """Return a list of changes, each of which sets the `part` of a version, such as `filter`, to one of the values."""
+    """Return one change for each of `values`, which sets a `part` of a query's version, such as `filter`, to it."""
     return [{part: value} for value in values]
 
 
 def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Case]:
-    """Return the cases for one kind of query: each change and some combinations of two changes, with every sink.
+    """Return the test cases for one kind of query: its single changes, and some pairs of changes, with every sink.
 
-    `changes` are changes to other parts of a version, such as the filter (`places` returns them), and `own` are changes
-    to the query's keys and values.
+    `own` are the changes to the query's keys and values. `changes` are those to other parts of its version, such as the
+    filter; `places` returns them.
     """
     first = {part: change for change in reversed(changes) for part in change if len(change) == 1}
     pairs = [{**one, **other} for one, other in combinations(first.values(), 2)]
@@ -347,12 +351,12 @@ def common_cases(changes: Sequence[Changes], own: Sequence[Changes]) -> list[Cas
 
 
 def with_every_sink(changes: Iterable[Changes]) -> list[Case]:
-    """Return cases of each change with every sink, with a finished and with an unfinished newest batch."""
+    """Return one test case for every combination of a change, a sink, and whether the newest batch is unfinished."""
     return [(change, sink, unfinished) for change in changes for sink in SINKS for unfinished in (False, True)]
 
 
 def _public() -> Iterator[Variant]:
-    """Yield the visible variants: one for each kind of query, and some of the largest size."""
+    """Yield the test configurations that learners may see: one for each kind of query, and some of the largest size."""
     old, changes = places(1, 2, SETTINGS)
     for name, state, own in queries(("item", "city", "day"), ("amount", "weight", "price"), ("sum", "max", "min")):
         yield variant(name, old={**old, **state}, cases=tuple(common_cases(changes, own)))

@@ -26,12 +26,12 @@ LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_0
 
 
 def judge_damaged(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that compares a table with its source, on each damaged table of the variant.
+    """Check a learner's function that compares a damaged table with its source, and returns what to repair.
 
-    The function returns ranges of order numbers to repair, and the variant's `size` is the length of a range. A variant
-    with `orders` has the numbers of the orders in the source, and in `damage` a list of changes to the table for each
-    call of the function (see `_table`). Any other variant has in `changed` a list of pairs for each call: a row of the
-    source, and the row of the table.
+    The function returns ranges of order numbers; the variant's parameter `size` is the length of a range. The variant
+    describes the tables in one of two ways. Either `orders` lists the numbers of the orders in the source, and `damage`
+    has for each call of the function a list of changes to the table (see `_table`). Or `changed` has for each call a
+    list of pairs: a row of the source, and the same order's row in the table.
     """
     ask = Asker(answer, "damaged")
     right = "It finds the ranges to repair in {} tables"
@@ -50,7 +50,10 @@ def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
 
 
 def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
-    """Yield pairs of contents, with items like `word` or amounts like `large`, that a careless comparison confuses."""
+    """Yield pairs of different contents (item, amount) that a careless comparison takes for equal.
+
+    The items are similar to `word`, or the amounts are similar to `large`.
+    """
     long = (word * LONGEST_ITEM)[: LONGEST_ITEM - 1]
     half = long[: LONGEST_ITEM // 2]
     items = [("", " ")]
@@ -83,8 +86,8 @@ IN_A_CALL = 20
 def ends_changed(first: int) -> tuple[Change, ...]:
     """Return the rows for one call of the learner's function, as pairs (row of the source, row of the table).
 
-    There are `MOST_ROWS` orders, numbered from `first`. Only the first and the last one have another amount in the
-    table.
+    There are `MOST_ROWS` orders, numbered from `first`. The two rows of an order are equal, except for the first and
+    the last order, whose amounts differ.
     """
     rows = [_row(first + number) for number in range(MOST_ROWS)]
     ends = (first, first + MOST_ROWS - 1)
@@ -94,8 +97,8 @@ def ends_changed(first: int) -> tuple[Change, ...]:
 def numbers_exchanged(word: str) -> tuple[tuple[Change, ...], ...]:
     """Return the rows for calls of the learner's function, as pairs (row of the source, row of the table).
 
-    In the table, every order has a wrong number, which is in the same range as the right one. Their difference is a
-    number such as 97 or 10,000, so that a careless comparison confuses them. Every order has the item `word`.
+    In the table, every order has a wrong number, which is in the same range as the right number. The two numbers differ
+    by an amount such as 97 or 10,000, so that a careless comparison confuses them. Every order has the item `word`.
     """
     apart = (*(10**power for power in range(1, 5)), 97, 256, 997, 9_973, 2**15, 2**16)
     apart += (9, 99, 101, 1_024, 4_096, 65_521, 65_537, 99_991, 54, 90)
@@ -175,10 +178,10 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Compare how often each row occurs in both lists, and yield a pair for each row with a difference.
+    """Compare how often each row occurs in both lists, and yield a pair for each row whose numbers differ.
 
-    The repair is by ranges of `size` order numbers. A pair has the first number of the row's range, and the damage as
-    text.
+    A pair has the first number of the range to which the row belongs, and the damage as text. `size` is the length of a
+    range of order numbers.
     """
     there, right = Counter(table), Counter(source)
     known, present = {row[0] for row in source}, {row[0] for row in table}
@@ -196,7 +199,7 @@ def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator
 
 
 def _merged(ranges: Ranges) -> Ranges:
-    """Return the numbers of these ranges as ranges in ascending order that do not touch."""
+    """Join ranges that overlap or touch, and return the resulting ranges in ascending order."""
     merged: Ranges = []
     for first, last in sorted(each for each in ranges if each[0] <= each[1]):
         if merged and first <= merged[-1][1] + 1:
@@ -213,9 +216,10 @@ def _hold(merged: Ranges, first: int, last: int) -> bool:
 
 
 def _compare(ranges: Ranges, right: Ranges, why: dict[int, str], size: int) -> tuple[str, str]:
-    """Return a detailed and a general message on the first difference between the learner's and the right ranges.
+    """Return two messages on the first difference between the learner's ranges and the right ones.
 
-    `why` maps the first number of each damaged range to the damage, and `size` is the length of a range.
+    The first message names the range; the second one gives away no numbers. `why` maps the first number of each damaged
+    range to the damage, and `size` is the length of a range.
     """
     merged = _merged(ranges)
     for first, reason in sorted(why.items()):

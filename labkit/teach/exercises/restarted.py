@@ -64,10 +64,10 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run a notebook's cells, repeat earlier calls of the learner's function, and print its answers as JSON.
+    """Run a notebook's cells, repeat earlier calls of the learner's function, and print the function's answers as JSON.
 
-    Standard input has a JSON object: the function's `name`, the cells up to its own and those after it (`sources`), and
-    the arguments of the calls (`questions`).
+    Standard input has a JSON object. `name` is the function's name, and `questions` are the calls. `sources` is a pair:
+    the cells up to the one that defines the function, and the cells after it.
     """
     channel = os.dup(1)
     os.dup2(2, 1)

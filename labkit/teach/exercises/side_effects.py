@@ -32,8 +32,8 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
     """Yield triples: the prices that the learner's function gets, the time of an order, and all prices.
 
-    The function gets some or all of the variant's `versions`, in some order. The times are at or next to changes of
-    price.
+    The variant's parameter `versions` lists all prices, each with the time at which it begins. `_announced` chooses
+    those that the function gets. The times of orders are at or next to the times at which a price begins.
     """
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
@@ -42,10 +42,10 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield lists of prices for the learner's function: the first price, then any of the later ones in any order.
+    """Yield lists of prices for the learner's function: the first price, then any selection of the later prices.
 
-    The list that is yielded last has all prices, with the first price at its end. If there are more than `FEW` later
-    prices, the lists are instead three orders of all prices.
+    Each selection comes in every order, and one more list has the first price at its end. If there are more than `FEW`
+    later prices, there are only three lists instead, each with all prices in another order.
     """
     first, *later = versions
     if len(later) > FEW:
@@ -58,10 +58,11 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
-    """Return the failed result for a wrong price; None if the price is right.
+    """Call the learner's function for one case, and return the failed result for a wrong price; None if it is right.
 
-    `case` has the prices that the function gets, the time of an order, and all prices. If one of the prices that began
-    up to this time is missing in the first list, the function is not called, and the result is None.
+    `case` has the prices that the function gets, the time of an order, and all prices. If the function does not get
+    every price that began before or at this time, it cannot know the answer: then it is not called, and the result is
+    None.
     """
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
@@ -130,7 +131,10 @@ def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]
 
 
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
-    """Yield different calls, with texts like `word` and numbers like `large`, that get equal keys by usual mistakes."""
+    """Yield different calls that get equal keys from a learner's function that makes a usual mistake.
+
+    The calls have texts similar to `word` and numbers similar to `large`.
+    """
     between = [*_between(ask, _row(word, 1, 2, f"{word} now"), (word, f"{word} now")), *_IN_TOPICS]
     for text in (*between, *(f"{each}1{each}2{each}" for each in _IN_TOPICS)):
         yield from (_row(word, 1, 2, f"{word}{text}{word}"), _row(f"{word}{text}{word}", 1, 2, word))
@@ -178,11 +182,11 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the separator between topic and call in a learner's key, if a topic's name could contain this separator.
+    """Yield the text between topic and call in a learner's key, if the name of a topic may contain this text.
 
-    If it could, nobody can tell where the topic ends. `row` is a call to the outside service, for which `ask` gets the
-    learner's key; `parts` are the topic and the name of this call. Yields nothing if the key does not contain both
-    texts.
+    Such a key is ambiguous, because nobody can tell where the topic ends. `row` is a call to the outside service, for
+    which `ask` gets the learner's key. `parts` are the topic and the name of this call; if the key lacks one of the
+    two, the function yields nothing.
     """
     key = ask(row)
     topic, call = parts

@@ -65,7 +65,7 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """Return the key that the learner's function gives a row, as `usable_key` does."""
+        """Call the learner's function with a row, and return the key as JSON. Raises `Unusable` for an invalid key."""
         return usable_key(self.ask, self.row(seen))
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
@@ -270,7 +270,7 @@ REMAINDERS = (
 
 
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
-    """Yield arguments of the learner's `commit`: a batch, its rows' offsets, and the batches already confirmed."""
+    """Yield arguments of the learner's `commit`: a batch number, the offsets of the batch's rows, confirmed batches."""
     batch: int = variant["batch"]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     if variant["rows"] > MANY:
@@ -385,18 +385,18 @@ ONE_RECOVERY = Cases("recover_and_commit", _many_tasks, _wrong_recovery, "It is 
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the argument of the learner's function: a list of the words and counts that a reader saw, in order."""
+    """Return the argument of the learner's function: a list of the words and counts in the order a reader saw them."""
     assert isinstance(model, Pipeline)
     events = model.judge.history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states in which a reader saw two counts of the first word, with rows of other words between and after them.
+    """Yield states of the simulator in which a reader saw two counts of the input's first word.
 
-    The first word is that of the first input row. Between the two counts there are up to `parts["between"]` rows, and
-    in further states `parts["long"]` rows, if that is given. `parts["counts"]` has the offsets of the rows that show
-    the two counts; by default, these are all rows of the first word.
+    Between these two rows the reader saw up to `parts["between"]` rows of other words, and after them at most one. If
+    there is `parts["long"]`, further states have exactly this number of rows between the two. `parts["counts"]` has the
+    offsets of the rows that may show the counts; by default, these are all rows of the first word.
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
@@ -418,9 +418,9 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 def judge_jump(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
 
-    By default, the cases are states of a simulator. With the parameters `word` and `large`, the cases are rows whose
-    words are similar to `word` and whose counts are similar to `large`. With `rows`, they are lists of this number of
-    rows.
+    By default, the cases are states of a simulator. If the variant has the parameters `word` and `large`, the cases are
+    rows whose words are similar to `word` and whose counts are similar to `large`. If it has `rows`, each case is a
+    list of that many rows.
     """
     if "rows" in dict(variant.parameters):
         return MANY_ROWS.judge(answer, variant)
@@ -428,7 +428,10 @@ def judge_jump(answer: Answer, variant: Variant) -> Finding:
 
 
 class Sights(NamedTuple):
-    """A test case: the rows that a reader saw one after the other, and in `is_kept` whether no count became smaller."""
+    """A test case: the rows that a reader saw, one after the other.
+
+    `is_kept` is True if no word's count became smaller.
+    """
 
     seen: list[Plain]
     """The rows in their order; each is a word and a count."""

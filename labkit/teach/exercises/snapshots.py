@@ -65,9 +65,10 @@ _COME = ((False, True, False), (False, False, True))
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield simulator states with a completed snapshot, in which transfers are recorded in right or wrong ways.
 
-    Each key of `choice` is a way to record a transfer, such as `done` (sent and received), `gone` (sent, then nowhere),
-    `come` (arrived, but never sent) or `any` (every way in turn). The value lists the channels of the transfers that
-    are recorded in this way.
+    A key of `choice` names ways to record a transfer: `done` (sent and received), `gone` (sent, then nowhere), `come`
+    (arrived, but never sent), `any` (all ways in turn) and others. Its value lists the channels with such transfers. If
+    there is the key `numbered`, its value maps a key of `_WAYS` to the numbers of transfers instead, and `channels` is
+    the number of channels over which these are spread.
     """
     start = model.initial()
     processes = len(start.processes)
@@ -94,9 +95,10 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _recorded(processes: int, transfers: Iterable[tuple[Ends, tuple[bool, ...], int]]) -> tuple[Part, ...]:
-    """Return a snapshot as one part for each process.
+    """Return a snapshot with these transfers, as one part for each process.
 
-    Each transfer has its channel, the way in which it is recorded (one of `_PLACES`), and its number as a bit.
+    A transfer is a triple: its channel, the way in which it is recorded (one of `_PLACES`), and an integer in which the
+    bit at the transfer's number is set.
     """
     sent, received, saved = ([0] * processes for _ in range(3))
     for channel, (is_sent, is_received, is_saved), bits in transfers:
@@ -115,9 +117,10 @@ def exchanged(gone: Sequence[int], came: Sequence[int], **others: Sequence[int])
 
 
 def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
-    """Yield snapshots in which the digits of a lost or unsent transfer's number also occur in longer numbers.
+    """Yield snapshots in which one transfer is lost or was never sent, and its number is a part of longer numbers.
 
-    `number` is below 1,000, and the longer numbers consist of it and a 0 or `digit`, which is not 0.
+    For example, `inside(12, 3)` gives transfer 12 and the longer numbers 120, 123, 312 and 3123. `number` is below
+    1,000, and `digit` is not 0.
     """
     longer = [int(f"{number}0"), int(f"{number}{digit}"), int(f"{digit}{number}"), int(f"{digit}{number}{digit}")]
     for way in ("done", "saved"):
@@ -130,8 +133,8 @@ def inside(number: int, digit: int) -> Iterator[dict[str, object]]:
 def crowd(number: int, way: str, exchange: int = -1, channels: int | None = None) -> dict[str, object]:
     """Return a snapshot with `number` transfers, all recorded in one `way`, such as `done`.
 
-    If `exchange` is not -1, the transfer at this position is lost, and another one that nobody sent is there.
-    `channels` is the number of channels over which the transfers are spread; None means all channels.
+    If `exchange` is not -1, the snapshot has lost the transfer at this position, and has a transfer that nobody sent
+    instead. `channels` is the number of channels over which the transfers are spread; None means all channels.
     """
     numbers = {way: [2 * place for place in range(number) if place != exchange]}
     if exchange >= 0:

@@ -20,8 +20,8 @@ NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is m
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
 
-    If the variant has `jobs`, which are too large to simulate, `longest_open` calculates the right timeout instead; the
-    simulations confirm this formula.
+    If the variant has the parameter `jobs`, the jobs are too large to simulate. Then `longest_open` calculates the
+    right timeout by a formula, which the simulations of smaller jobs confirm.
     """
     if "jobs" in dict(variant.parameters):
         return LONG_JOBS.judge(answer, variant)

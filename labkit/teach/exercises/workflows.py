@@ -208,10 +208,11 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
 
 
 def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
-    """Check a learner's engine on steps and names that a careless rule confuses with `probe`; return their number.
+    """Check a learner's engine on steps and names that a careless rule confuses with `probe`.
 
-    `keys` is the dict of keys that `_search` describes. Raises `Wrong` for equal or too short keys, and for a wrong
-    action. The texts in `probe` should consist of small letters, which most simplifications of a text leave unchanged.
+    Returns the number of checked steps and names, including `probe`. `keys` is the dict of keys that `_search`
+    describes. Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in `probe` should consist
+    of small letters, which most simplifications of a text leave unchanged.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -221,8 +222,8 @@ def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
     hashed = [_first_key(ask, step, keys) for step in ask.announced(random_runs(probe), _question)]
     if (size := bits(hashed)) < FEWEST_BITS:
         raise Wrong(
-            f"The keys of runs with long names are short, so they are hashes, for example {shown(hashed[0])} and "
-            f"{shown(hashed[1])}.",
+            f"Even runs with long names get short keys, such as {shown(hashed[0])} and {shown(hashed[1])}, so the keys "
+            "are hashes.",
             f"They can differ in about {size:.0f} bits only, so among many messages two have the same key.",
             "The key is a hash, or a number, of too few bits: some messages have the same.",
         )
@@ -243,7 +244,7 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments to which the only right answer is to send the message of `step`.
+    """Return arguments for the learner's function to which the only right answer is to send the message of `step`.
 
     `keeps` is the number of hours for which the receiver of the message remembers its idempotency key.
     """
@@ -252,10 +253,10 @@ def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
 
 
 def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
-    """Return the idempotency key of a step's first message.
+    """Return the idempotency key that the learner's engine gives to a step's first message.
 
     `keys` maps each earlier key to the name of its run and its step's number; the new key is added. Raises `Wrong` if
-    another step has this key, or if there is no message.
+    another step has this key, or if the engine does not send the message.
     """
     workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
     entry = Entry(step.number, step.name, "started", 0)
@@ -277,7 +278,7 @@ def _arguments(workflow: Workflow, run: Run, number: int) -> tuple[Plain, ...]:
 
 
 def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list[Plain], str]:
-    """Return the engine's next action at step `number`, and the learner's call with its answer as text."""
+    """Return the next action of the learner's engine at step `number`, and a text with the call and its answer."""
     arguments = _arguments(workflow, run, number)
     value = ask(*arguments)
     reply = ask.with_answer(*arguments)
@@ -382,9 +383,10 @@ def _check_result(run: Run, action: Sequence[Plain], reply: str) -> None:
 
 
 def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool:
-    """Return whether this step's message may have been sent, but the receiver would not recognise a repetition.
+    """Return whether it is dangerous to send this step's message now.
 
-    That is so if the receiver has forgotten the message's key, or if it takes no keys at all.
+    The danger is that the message was sent before, and the receiver would not recognise the repetition, because it has
+    forgotten the message's key or takes no keys at all.
     """
     begun = [cast("int", entry.value) for entry in entries if entry.kind == "started"]
     if not begun or (run.is_fresh and "send" not in run.here):
@@ -402,7 +404,7 @@ def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[st
     before = keys.setdefault(key, (workflow.run, number))
     if before != (workflow.run, number):
         raise Wrong(
-            f"{reply}, and step {before[1]} of {shown(before[0])} has the same key.",
+            f"{reply}, but step {before[1]} of {shown(before[0])} already has this key.",
             "The receiver takes the second message for a repetition of the first one, and drops it.",
             "Two different messages have one key: the receiver drops the second.",
         )

@@ -27,7 +27,7 @@ class Answered(OnCard):
 
 
 class ServerAnswer(Answered, str):
-    """One line of a server's answer, in the form `session: message`; a notebook displays it as a table."""
+    """A server's answer in one line of the form `session: message`; a notebook displays it as a table."""
 
     __slots__ = ()
     __str__ = str.__str__

@@ -50,7 +50,9 @@ class Reply(answers.Answered):
     def value(self) -> Any:
         """The first value of the last statement's first row. Raises `InvalidInput` if it returned no row."""
         if not self.rows:
-            raise InvalidInput(f"{self.name}: the last statement returned no row ({self.answers[-1].message}).")
+            raise InvalidInput(
+                f"{self.name}: the last statement returned no row, so it has no value ({self.answers[-1].message})."
+            )
         return self.rows[0][0]
 
     def __str__(self) -> str:

@@ -73,8 +73,8 @@ def rebalance(
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
         raise InvalidInput(
             "lab.rebalance() needs at least one program and exactly one of the parameters `stop`, `slow` and `kill`, "
-            "as in lab.rebalance(commit_after, stop='charged 4'); if you set the parameter `each`, which runs a "
-            "program once for each text, pass only one program."
+            "as in lab.rebalance(commit_after, stop='charged 4'). The parameter `each` runs one program several times, "
+            "so with `each` pass only one program."
         )
     if each is not None and not each:
         raise InvalidInput(

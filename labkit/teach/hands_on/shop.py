@@ -97,7 +97,7 @@ class Shop:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:
             moments = ", ".join(map(repr, dict.fromkeys(lives[0].moments))) or "none"
-            raise InvalidInput(f"{name} never called shop.at({kill!r}); it called shop.at() with: {moments}.")
+            raise InvalidInput(f"{name} never called shop.at({kill!r}); name a moment that it reached: {moments}.")
         went_on = "a new one went on" if len(lives) > 1 else "no change was left, so no new one started"
         return ServerAnswer(f"{name}: the process died by signal {lives[0].signal} at '{kill}'; {went_on}")
 

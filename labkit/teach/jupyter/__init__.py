@@ -52,7 +52,7 @@ def check_port(port: int) -> None:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InvalidInput(
-                f"--port {port}: {reason}; stop the program that uses it, or leave --port out, so that "
+                f"--port {port}: {reason}; stop the program that uses this port, or leave --port out, so that "
                 "labkit finds a free port."
             ) from None
 

@@ -150,7 +150,7 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 
 
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
-    """Return the system calls on files in a folder, from the creation of the file `BEGIN` to that of the file `END`."""
+    """Return the system calls on files in a folder after the creation of the file `BEGIN`, and before that of `END`."""
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):

@@ -198,7 +198,7 @@ def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
         try:
             if _line(process) != "ready":
                 raise JobFailed(
-                    f"The job that writes in the way {way!r} did not start; call lab.measure_waits() again."
+                    f"The job for the way of writing {way!r} did not start; call lab.measure_waits() again."
                 )
             yield process
         finally:

@@ -254,7 +254,7 @@ def wrong_meanwhile(tried: TrialResult) -> str:
 
 
 def left_over(tried: TrialResult) -> str:
-    """Return a sentence on the files that the sink left behind and no reader uses; an empty text if there are none."""
+    """Return a clause that names the files which the sink left behind unused; an empty text if there are none."""
     names = tried.story.left_over
     return f"files left over at the end: {', '.join(names[:3])}" if names else ""
 

@@ -127,7 +127,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Let the older writer make the first `place` requests of its batch; return whether readers then see all `rows`."""
+    """Let the older writer make the first `place` requests of its batch; return whether readers now see all `rows`."""
     for _ in range(place):
         request = old.next()
         if request is None:

@@ -221,7 +221,7 @@ class Process:
     """Performs requests on a store. The requests arrive as lines of JSON, and at most one store is open at a time."""
 
     def __init__(self, megabytes: int, seconds: int) -> None:
-        """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each opened store."""
+        """Limit each file of this process to `megabytes` MiB, and its CPU time to `seconds` for each opened store."""
         self._store: Table | Folder | None = None
         self._seconds = seconds
         size = megabytes * 2**20
