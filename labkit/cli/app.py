@@ -66,7 +66,7 @@ def root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Step, crash and judge stream processing: what does exactly-once really guarantee?
+    """Simulate, crash and judge stream processing: what does exactly-once really guarantee?
 
     Start with `labkit demo`. Every command takes --debug, which shows the traceback of an error.
     """
@@ -82,7 +82,7 @@ def command_line() -> TyperGroup:
         name="labkit",
         add_completion=False,
         rich_markup_mode=None,
-        help="Step, crash and judge stream processing: what does exactly-once really guarantee?",
+        help="Simulate, crash and judge stream processing: what does exactly-once really guarantee?",
     )
     top.callback(invoke_without_command=True)(root)
     group = get_group(top)

@@ -19,7 +19,7 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check the answers in saved notebooks, each on its own as for a grade, but only on the public test data.
+    """Check each answer in saved notebooks on its own, as `labkit grade` does, but only on the public test data.
 
     Exit 0 if every exercise passes, 1 if one fails or is not attempted, 64 if a notebook cannot be read (labkit still
     checks the others). The notebooks' code runs with your rights.

@@ -24,7 +24,8 @@ def course(
 ) -> int:
     """Write the course into a folder: notebooks, inputs, a page for learners, files for Binder and devcontainers.
 
-    This needs no checkout. The folder contains no solution; `labkit lab FOLDER` opens it.
+    An installed labkit suffices; no checkout of its repository is needed. The folder contains no solution; `labkit lab
+    FOLDER` opens it.
     """
     from labkit.teach.course import listed, write
 

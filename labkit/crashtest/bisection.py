@@ -24,7 +24,7 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The final versions that a bisection may test, oldest first, and the pre-releases and yanked ones in the range."""
+    """The versions of a package in the range of a bisection. It tests only final ones that were not yanked."""
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -65,7 +65,9 @@ def bounds(wanted: str) -> tuple[Version | None, Version | None]:
     ends: list[Version | None] = []
     for text in (first.strip(), last.strip()):
         if text and _version(text) is None:
-            raise InvalidInput(f"--versions {wanted}: {text} is not a version number; write a range, as in 1.18.0..1.31.0.")
+            raise InvalidInput(
+                f"--versions {wanted}: {text} is not a version number; write a range, as in 1.18.0..1.31.0."
+            )
         ends.append(_version(text) if text else None)
     if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
         raise InvalidInput(f"--versions {wanted}: the first version is later than the last; swap the two.")

@@ -24,7 +24,7 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Provide the crash test in a `with` block.
+    """Provide, in a `with` block, the crash test that the settings `wanted` describe.
 
     With `only_lists`, the caller needs nothing but the list of crash points, so no Spark session starts in advance.
     """

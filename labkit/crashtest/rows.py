@@ -66,7 +66,7 @@ class Rows:
 
     @property
     def all(self) -> tuple[dict[str, Any], ...]:
-        """The rows of all batches, in order."""
+        """The rows of all batches in one tuple, from the first batch to the last."""
         return tuple(row for batch in self.batches for row in batch.rows)
 
     def expected(self) -> list[Record]:
@@ -77,7 +77,7 @@ class Rows:
         ]
 
     def divided(self, batches: Sequence[Sequence[dict[str, Any]]]) -> "Rows":
-        """Return `batches` as an object like this one: both have generated rows, or both have the user's own rows."""
+        """Return `Rows` with these `batches`; like the present rows, they count as generated or as the user's own."""
         return Rows(batches, generated=self.generated)
 
     def planned_batches(self) -> list[PlannedBatch]:
@@ -142,8 +142,8 @@ def read_rows(path: Path, batches: int) -> Rows:
     size = len(rows) // batches
     if size < FEWEST:
         raise InvalidInput(
-            f"--rows {path}: this file has {len(rows)} rows, but {batches} batches need at least {FEWEST * batches}; add "
-            "rows, or choose fewer batches with --batches."
+            f"--rows {path}: this file has {len(rows)} rows, but {batches} batches need at least {FEWEST * batches}; "
+            "add rows, or choose fewer batches with --batches."
         )
     rows.sort(key=lambda row: row["id"])
     ends = [size * number for number in range(batches)] + [len(rows)]
@@ -151,7 +151,10 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def _row(line: str, where: str) -> dict[str, Any]:
-    """Return the row in one line of a JSON Lines file. Raises `InvalidInput`, which begins with `where`."""
+    """Return the row in one line of a JSON Lines file.
+
+    Raises `InvalidInput`, with a message that begins with `where`, if the line is no such row.
+    """
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -190,11 +193,11 @@ def named(record: Record, shape: Shape) -> Record:
 
 
 def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Record]:
-    """Return how often each row occurs in `seen`, one reading of the store; `shape` is the form of these rows.
+    """Return a Counter of how often each row occurs in `seen`, one reading of the store.
 
-    The keys of the result are records, whose offset is the row's id, or -1 for a row without an id. If the reader
-    returned sums (`Shape.SUMS`), the result counts the input rows in `expected` that were added to each sum. A rest
-    that they do not explain becomes a record with offset -1.
+    Each key of the Counter is a record whose offset is the row's id, or -1 for a row without an id. `shape` is the form
+    of the rows. If the reader returned sums (`Shape.SUMS`), the Counter says how often each input row in `expected` was
+    added to its sum. A remainder of a sum that no such rows explain becomes a record with the offset -1.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -47,7 +47,8 @@ class Life(NamedTuple):
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
     """Convert the readings of one run into a history for the judge.
 
-    `delivered` are the input rows that Spark passed to the sink; only their batches count as planned.
+    `delivered` are the input rows that Spark passed to the sink. A batch counts as planned only if one of them belongs
+    to it.
     """
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [(sample, row_counts(sample.seen, shape, known)) for sample in samples]
@@ -68,7 +69,10 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the verdict on the readings of one run and its explanation; in the end the store must contain `due`."""
+    """Return the verdict on the readings of one run, and the explanation of this verdict.
+
+    `due` are the rows that the store must contain at the end of the run.
+    """
     expected = [named(each, shape) for each in due]
     observed = history(samples, rows, shape, due)
     return judge(expected, observed), explain(expected, observed)
@@ -128,9 +132,10 @@ def _of_keys(readings: Sequence[Counted]) -> list[Life]:
 
 
 def _by_key(rows: Counter[Record]) -> dict[tuple[str, int], Record]:
-    """Return a dict from (key, number) to each row of one reading.
+    """Return the rows of one reading as a dict from (key, number) to row.
 
-    The number is 1 for the latest row of the key, and 2, 3 and so on for its surplus rows, which get a made-up key.
+    The latest row of a key has the number 1. Surplus rows of this key have the numbers 2, 3 and so on, and their key is
+    changed, for example to `a, copy 2`.
     """
     copies: Counter[str] = Counter()
     values = {}

@@ -84,7 +84,9 @@ def _jar(path: str) -> str:
 
 def _package(text: str) -> str:
     if not _PACKAGE.fullmatch(text):
-        raise Unfit("this is not a Maven package; write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
+        raise Unfit(
+            "this is not a Maven package; write group:artifact:version, as in org.postgresql:postgresql:42.7.8."
+        )
     return text
 
 
@@ -156,7 +158,8 @@ class Settings(SharedOptions):
     def subject(self) -> Subject:
         """The sink under test: a file and a name in it.
 
-        A Spark format or table has no file of its own. Then this is its name, and the file of the user's reader.
+        A Spark format or table has no file of its own. For such a sink, the name is that of the format or table, and
+        the file is that of the user's reader.
         """
         if self.sink is not None:
             return self.sink

@@ -182,8 +182,8 @@ class Coverage:
     def extent(self) -> str:
         """How many crash points were tried, such as `12 of 83 points`.
 
-        If all were tried, the text also says what else was left out: directed runs (with two crashes, or new input), or
-        if these are complete as well, places within long writes.
+        If all were tried, the text also says what a complete test would need: further directed runs (with two crashes,
+        or new input) or, if all of these were made, crashes at further places within long writes.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
@@ -240,14 +240,14 @@ class Summary:
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return a pair (title, guarantee) for each run that only shows a condition (`Group.CONDITION`)."""
+        """Return (title, guarantee) for each run with a fault that no sink needs to withstand (`Group.CONDITION`)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
         """Return the results of the planned runs that did not take place.
 
-        Either no time was left for such a run, or its restart did not reach the point of the second crash. The result
-        contains no run with a fault (`Group.FAULT`), because the report counts these separately.
+        For example, no time was left for such a run, or its restart did not reach the point of the second crash. The
+        result contains no run with a fault (`Group.FAULT`), because the report counts these separately.
         """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 

@@ -57,9 +57,10 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the recorded calls in order, with writes of a file merged into one.
+        """Return the recorded calls in order of time; successive writes to the same file become one.
 
-        A write is not merged with earlier ones if a call of another kind on the same file came in between.
+        A call of another kind on the file, such as a rename, ends a series of writes: later writes are not merged with
+        those before this call.
         """
         kept: list[Seen] = []
         writing: dict[str, int] = {}

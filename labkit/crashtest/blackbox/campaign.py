@@ -188,7 +188,8 @@ class Campaign:
     def jobs(self) -> list[Job]:
         """Return the runs to make after the run without a crash.
 
-        There is one run for each chosen crash point. Without `--since`, runs of other kinds follow.
+        There is one run for each chosen crash point. Without `--since`, runs of other kinds follow, for example one
+        with a second instance of the pipeline.
         """
         chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         if self.settings.seconds:  # time may run out, so the most important points come first
@@ -224,7 +225,10 @@ class Campaign:
         return Importance(self._seen.effects, families(self._seen.effects, self._seen.showing), self._last)
 
     def _telling(self) -> list[Point]:
-        """Return, in order of importance, the points after a change of rows or before a call that may show rows."""
+        """Return the points just after a change of the reader's rows, or before a call that can make rows visible.
+
+        The most important points come first. A rename, for example, can make rows visible.
+        """
         ranking = self._ranking
         return [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
 
@@ -562,7 +566,7 @@ class Campaign:
         return jobs
 
     def _at_the_end(self) -> int:
-        """Return how many runs there are at most after those with crashes: power cuts, and runs with a large batch."""
+        """Return how many runs may come at the end of the test: one per power cut, and those with a large batch."""
         large = 1 + self.most.large if self.further.last_names() and not self.settings.is_selection else 0
         return len(self.outages()) + large
 
@@ -632,8 +636,9 @@ class Campaign:
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
         """Return the runs that `--only NAME` needs, in order: a second crash needs the run with only the first one.
 
-        `jobs` are the planned runs. Raises `InvalidInput` if no run has the id `name`. If only a later part of `name`
-        is unknown, the error comes while the caller iterates over the result.
+        `jobs` are the planned runs. Raises `InvalidInput` if no run has the id `name`. For an id with several crashes,
+        such as `A then B`, labkit knows only after the run `A` whether its restart reaches `B`. So the error about `B`
+        comes later, while the caller iterates over the result.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         is_fault = name in self.settings.faults

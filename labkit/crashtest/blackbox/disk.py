@@ -259,7 +259,10 @@ class Disk:
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a power cut may leave: a name in `EXTREMES`, and each folder's contents."""
+        """Yield the extreme states that a power cut may leave, such as the one without everything that was not synced.
+
+        Each is a pair: the state's name, one of the keys of `EXTREMES`, and the contents of each folder.
+        """
         yield ALL_LOST, self.trees(_on_disk, _on_disk)
         yield NAMES_KEPT, self.trees(_now, _on_disk)
         yield CONTENTS_KEPT, self.trees(_on_disk, _now)

@@ -69,7 +69,7 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which a command that never ends counts as done.
+        """Return for how many seconds a command that never ends must make no durable effect before it counts as done.
 
         `begun` says whether the command has already made a durable effect.
         """

@@ -19,7 +19,10 @@ BYTECODE = "__pycache__"
 
 
 class File(NamedTuple):
-    """The attributes by which a file is compared; its status time is missing, as a new link changes it."""
+    """The attributes by which a file is compared between two moments.
+
+    The status time (ctime) is not among them, because a new hard link changes it.
+    """
 
     changed: int
     """The modification time in nanoseconds."""
@@ -61,8 +64,8 @@ def changed(before: Files, after: Files, namer: Namer, own: Path) -> list[str]:
 def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, after: Files) -> list[str]:
     """Return those of the changed `paths` that no effect of the run names.
 
-    A path counts as named if an effect names another name of the same file, or gives a folder above it another name.
-    The shared-memory file of a database is left out, because a crash cannot harm it.
+    A path counts as named if an effect names another path of the same file, or renames a folder above it. The
+    shared-memory file of a database is left out, because a crash cannot harm it.
     """
     calls = [(each.kind, os.path.realpath(path)) for each in effects for path in paths_of(each)]
     named = {path for _, path in calls}

@@ -45,7 +45,7 @@ SMALLER = ", so the test does not know all effects that make rows readable, and 
 
 @dataclass(frozen=True)
 class Healthy:
-    """What the run without a crash showed."""
+    """The results of the run without a crash, from which labkit plans the other runs of the test."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -280,7 +280,9 @@ def _check_emptied(harness: Harness) -> None:
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
         why = str(error).rstrip(".")
-        raise InvalidInput(f"after the run without a crash, labkit could not empty the store for the next run: {why}.") from None
+        raise InvalidInput(
+            f"after the run without a crash, labkit could not empty the store for the next run: {why}."
+        ) from None
     if left:
         raise InvalidInput(
             f"--reset: the reset left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "

@@ -41,8 +41,8 @@ def later_job(at: Point) -> Job:
     """Return the run that crashes at the point `at`, recovers, and then starts the command again a few times.
 
     The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
-    expire. Before the second one, it sets the access times of all files back, because many file systems do not record
-    them. This shows whether the job relies on access times, which no kill shows.
+    expire. Before the second one, it sets the access times of all files back. This reveals a job that relies on access
+    times, although many file systems do not record them; a kill cannot reveal it.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -109,10 +109,10 @@ def unread_job(at: Point) -> Job:
 
 
 def late_job(at: Point) -> Job:
-    """Return the run in which the call at `at` is late: the other threads go on, and then everything is killed.
+    """Return the run in which the call at `at` is held back until the other threads have gone on; then all is killed.
 
-    In the run without a crash this call came first. But no thread waited for it, so on a busy machine the calls of the
-    others may come before it.
+    In the run without a crash, this call came before calls of other threads. But these threads did not wait for it, so
+    on a busy machine their calls may come first.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -246,8 +246,8 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
     ]
     if not inside:
         raise JobFailed(
-            f"--checkpoint {folder}: labkit saw no write into this folder in the run without a crash; name the folder of "
-            "the checkpoint, and include it in --watch"
+            f"--checkpoint {folder}: labkit saw no write into this folder in the run without a crash; name the folder "
+            "of the checkpoint, and include it in --watch"
         )
     return Point(effects[inside[len(inside) // 2] + 1].name, 0)
 

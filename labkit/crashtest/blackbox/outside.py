@@ -206,11 +206,12 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file (`path`) that it did not read; None if this is no sign that the file is state.
+        """Return how a start used the file `path`, which it did not read; None if this does not show that it is state.
 
-        A start uses a file by changing it again. It also uses a file by leaving it alone, if a start from nothing makes
-        this file: it may have looked for the file's name. This counts only with `again`, which says that an earlier
-        start of the same run made the file, and that this start came to its end without opening the file.
+        A start uses a file in two ways. It changes the file again, or it leaves the file alone although a start from
+        nothing makes it: perhaps the start looked for the file's name. The second way counts only with `again`, which
+        says that an earlier start of the same run made the file, and that this start came to its end without opening
+        it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

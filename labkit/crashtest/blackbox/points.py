@@ -140,7 +140,10 @@ class Point(NamedTuple):
 
     @property
     def kind_of_cut(self) -> str:
-        """The part of the name that says where the crash cuts a write, such as `, first page`; empty for the middle."""
+        """The end of the point's name, which says where the crash cuts a write, such as `, first page`.
+
+        It is empty for a cut in the middle of the write.
+        """
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
@@ -245,10 +248,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that the test of kills uses instead of the point before the sync `name`.
+    """Return the name of the crash point that the test uses in place of the point before the sync `name`.
 
-    This is the next point that is not before a sync. A kill before a sync would leave the same files, as a sync does
-    not change them. The result is empty if no sync has this name.
+    labkit kills before no sync, because a sync does not change the files that a kill leaves. Instead it uses the next
+    point that is not before a sync. The result is empty if no sync has this name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -287,7 +290,7 @@ def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
 
 
 class Importance:
-    """Ranks the crash points of one start by importance, from 0 (most important) to 3; `choose` explains the ranks."""
+    """Orders the crash points of one start by importance, as `choose` explains."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
         """Prepare to rank the points of `effects`.
@@ -313,7 +316,7 @@ class Importance:
             changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
-        """Return the importance of a point, from 0 (most important) to 3."""
+        """Return the kind of a point, from 0 (most important) to 3; `choose` describes the four kinds."""
         if point.name == EXIT or point.name in self._follows_change:
             return 0
         kind = self._effects[point.effect].kind
@@ -399,7 +402,10 @@ class States(NamedTuple):
 
 
 def write_at(effect: Effect, state: Hashable) -> Hashable:
-    """Return a value that is equal for two writes that leave equal files if they are cut at the same byte."""
+    """Return a key for a write to files in the state `state`.
+
+    If two writes have equal keys, and a crash cuts both at the same byte, they leave equal files.
+    """
     return effect.name, effect.call.size, state
 
 
@@ -451,13 +457,13 @@ class Recoveries:
         """Return the directed pairs, in the order in which a test tries them.
 
         1. A few pairs whose second crash is at a call that only restarts make.
-        2. One pair with crashes in two batches, and pairs that crash twice at the same point.
+        2. One pair with a crash in each of two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs chosen only because they leave the files in a state from which no other run recovers.
-        5. Pairs whose second crash cuts a write that no first start makes from the same state.
+        5. Pairs whose second crash cuts a write, unless a first start makes the same write on files in the same state.
 
-        If all state of the pipeline is in files, the first three groups also lack the pairs that leave the files in a
-        state from which another run recovers.
+        If all state of the pipeline is in files, a pair of the groups 1 to 3 is left out if another run already
+        recovers from the state in which the pair leaves the files.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -542,10 +548,10 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def torn(self) -> list[Pair]:
-        """Return the pairs whose second crash cuts a write of the recovery, unless a first start makes the same write.
+        """Return the pairs whose second crash cuts a write of the recovery.
 
-        A write is the same if it has the same name and size and finds the same state of the files. If the state is
-        unknown, the write is the same if it has the same name as one of the run without a crash.
+        A pair is left out if a first start makes the same write: one with the same name and size, on files in the same
+        state. If the state of the files is unknown, a write with the same name in the run without a crash is enough.
         """
         usual = {each.name for each in self._healthy}
         known = set(self._states.written)

@@ -227,9 +227,9 @@ class Harness:
         """Run the pipeline's command until it ends, or kill it at the point `at`, and return the record of the start.
 
         If a `fault` is given, the call at this point suffers it and there is no kill. With `late`, this call is held
-        until the other threads have gone on, and then comes the kill. `ask` is called before each system call with a
-        durable effect, while the pipeline is stopped. `watch` replaces the usual function that
-        starts and watches.
+        until the other threads have gone on, and then labkit kills the command. `ask` is called before each system call
+        with a durable effect, while the pipeline is stopped. `watch`, if given, replaces the usual function that starts
+        the command and watches its system calls.
         """
         if run.unknown:
             raise JobFailed(run.unknown)

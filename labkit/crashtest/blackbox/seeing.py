@@ -78,9 +78,9 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect], minor: Contain
     `glances` are the readings during a run, and `effects` the calls of the run. If the rows changed between two
     readings, the last call between them counts. Usually it is the only one, but a lock may have kept the reader out for
     several calls. If these are at most `WIDEST` calls, the earlier ones count as well, because any of them may have
-    changed the rows while the user's own code held the lock. Not counted are earlier calls inside a database's
-    transaction, which show no rows, and earlier calls on the files `minor` (masked paths of the engine's own files),
-    which hardly ever show rows.
+    changed the rows while the user's own code held the lock. Two kinds of earlier calls never count: calls inside a
+    database's transaction, because they show no rows, and calls on the files `minor` (masked paths of the engine's own
+    files), because they hardly ever show rows.
 
     The result is empty if the reader was called only at the beginning and at the end of the run.
     """

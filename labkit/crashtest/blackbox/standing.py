@@ -104,8 +104,8 @@ class Standing(NamedTuple):
     def _telling(self) -> Iterator[Reading]:
         """Yield the designs to print.
 
-        A design whose restart reads the newest state is left out if it has the same guarantee as the otherwise equal
-        design whose restart does not read this state.
+        Two designs may differ only in whether a restart reads the newest state. If both have the same guarantee, only
+        the one whose restart does not read it is yielded.
         """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:

@@ -66,9 +66,9 @@ class RunFiles:
     """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Prepare to observe files. The paths of `folders` are left out of the contents of files that contain them.
+        """Prepare to observe files. Where the contents of a file mention the paths of `folders`, these are ignored.
 
-        These paths differ between the copies of the user's folder, so the contents would differ as well.
+        The copies of the user's folder have other paths, so contents that mention them would differ between copies.
         """
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
@@ -113,9 +113,10 @@ class RunFiles:
             self._set.pop(call.target or call.path, None)
 
     def _with_time(self, path: str) -> Content | None:
-        """Return a file's content; it counts as another one if a call has set the time since the last write.
+        """Return a file's content, with a mark if a call has set the modification time since the last write.
 
-        The time itself differs from run to run, so it is not compared.
+        Because of the mark, the content differs from the same content without it. The time itself differs from run to
+        run, so it is not compared.
         """
         content = self._content(path)
         with suppress(OSError):

@@ -122,7 +122,10 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that wrote in a run: those whose `sign` matches the names of the run's calls."""
+    """Return the engines and formats that wrote in a run.
+
+    The pattern `sign` of an engine's table says by which calls the engine is recognised; `names` are the run's calls.
+    """
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
@@ -197,8 +200,8 @@ def orders(
     output, such as checkpoints at intervals: if several come before a step's visible output, only the last belongs to
     the step.
 
-    Raises `InvalidInput` for a call that no row of `table` matches, for a step whose kinds of writes are interleaved,
-    and for steps that differ.
+    Raises `InvalidInput` if no row of `table` matches a call, if two kinds of writes alternate within a step, or if two
+    steps make their writes in different orders.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]

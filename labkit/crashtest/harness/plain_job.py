@@ -318,10 +318,10 @@ def _cause_in_java(text: str) -> str:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job that the file `path` describes, or start Spark in advance and wait for jobs; `verb` says which.
+    """Run the job that the file `path` describes (`verb` is `run`), or start Spark and wait for such jobs (`wait`).
 
-    If `verb` is `run`, run the job at once. If it is `wait`, start a Spark session for this kind of job. `more` is then
-    one folder: Spark keeps its temporary files there, and a file in this folder names each job to run.
+    With `wait`, `more` is one folder. Spark keeps its temporary files there, and labkit names the next job to run in a
+    file in this folder.
     """
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":

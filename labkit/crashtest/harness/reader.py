@@ -241,7 +241,7 @@ def value(row: Any) -> Any:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Call the function `name` of the user's file as one request demands; if it raises an error, the reply says so."""
+    """Answer one request, `verb`, by a call of the user's function `name`; if it raises an error, the reply says so."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
