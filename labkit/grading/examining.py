@@ -138,10 +138,10 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the notebook's second run, and return the other exercises in `asked`.
+        """Mark the exercise whose cell ended the second run as failed, and return the other exercises in `asked`.
 
         `without` has the indices of the cells that were not run; the index of this cell is added. If no single cell
-        ended the run, all exercises fail.
+        ended the run, mark all exercises as failed and return [].
         """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
@@ -159,9 +159,9 @@ class Examination:
         return sorted(left, key=lambda one: (is_function(one), not one.by_hand))
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Fail the exercise whose cell ended the run, and leave this cell out of the next run.
+        """Mark the exercise whose cell ended the run as failed, and leave this cell out of the next run.
 
-        If no single cell ended the run, fail all exercises in `left`.
+        If no single cell ended the run, mark all exercises in `left` as failed.
         """
         _need_start(ended)
         self.result.limits_hit.append(ended.how)

@@ -71,7 +71,7 @@ _DRAWN_AS = {"10b-prefix": "10-prefix"}
 
 
 class Chance(Random):
-    """A random generator, seeded by the caller, with a method that draws one of its arguments."""
+    """A random generator, seeded by the caller. Its method `pick` draws one of its arguments."""
 
     def pick(self, *options: T) -> T:
         """Return one of `options`, drawn at random."""
@@ -221,14 +221,14 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words, of which some look alike when their count is appended: *a1* with 1, and *a* with 11."""
+    """Return about 600 words. Some look alike when their count is appended, such as *a1* with 1, and *a* with 11."""
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
     return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=590))
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `08-finish`: finish the prepared transactions of one job.
+    """Yield variants (test cases) of the exercise `08-finish`: finish the prepared transactions of one job.
 
     Names of transactions are similar, contain quotes or numbers of two digits, or belong to other jobs.
     """
@@ -258,7 +258,7 @@ def _orphans(c: Chance) -> Iterator[Variant]:
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `09-visible`: which rows of a transactional log does a reader see?"""
+    """Yield variants (test cases) of `09-visible`: which rows of a transactional log does a reader see?"""
     one, two = c.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names, plain = (one, two, "late"), ("plain", "")
     begun = (("write", one), (c.pick("commit", "abort"), one), plain)
@@ -357,7 +357,7 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _damaged(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `14c-damaged`: tables of several sizes. Together they contain every kind of damage."""
+    """Yield variants (test cases) of `14c-damaged`: damaged tables. Together they have every kind of damage."""
     kinds = ("lost", "twice", "item", "more", "less")
     for size in c.sample((3, 5, 8, 10), 2):
         numbers = tuple(range(4 * size))
@@ -423,7 +423,7 @@ def _damaged(c: Chance) -> Iterator[Variant]:
 
 
 def _fence(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `09c-fence`: topics with gaps, generations that skip numbers."""
+    """Yield variants (test cases) of `09c-fence`: topics with gaps, consumer groups whose generations skip numbers."""
     for name, owners, batch in (("two owners", 2, 3), ("three owners", 3, 2)):
         generations = tuple(sorted(c.sample(range(1, 15), owners)))
         topic = tuple(sorted(c.sample(range(c.randrange(2), 12), 4)))
@@ -465,7 +465,7 @@ def _fence(c: Chance) -> Iterator[Variant]:
 
 
 def _runner(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `11b-runner`: kills, lost answers, expired keys, new versions, steps with similar names."""
+    """Yield variants (test cases) of `11b-runner`: kills, lost answers, expired keys, new versions, similar names."""
     names = ("charge", "mail", "book", "charge now", "Charge")
     keeps, hours = c.randrange(5, 90), c.randrange(1, 5)
     late = c.randrange(1_001, 9_999)
@@ -519,7 +519,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield variants of `11b-runner` in which careless code confuses parts of a journal entry (name and kind)."""
+    """Yield variants (test cases) of `11b-runner` in which careless code confuses names, kinds and numbers."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -569,7 +569,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _releases(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `12b-review`: releases with other names of columns, or with two changes at once."""
+    """Yield variants (test cases) of `12b-review`: releases with other column names, or with two changes at once."""
     names = c.sample(("item", "city", "shop", "colour", "day"), 3)
     numbers = c.sample(("amount", "weight", "price", "number"), 3)
     functions = [c.pick("sum", "max", "min") for _ in numbers]
@@ -590,7 +590,7 @@ def _releases(c: Chance) -> Iterator[Variant]:
 
 
 def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
-    """Yield variants of `12b-review` with many columns, or with names or types that differ in one character."""
+    """Yield variants (test cases) of `12b-review`: many columns, or names or types that differ in one character."""
     yield releases.many_columns(base, c.randrange(9, 20))
     yield from releases.longest_texts(base, c.pick("price < 9 or ", "item = 'x' or ", "day > 1, "))
     name = f" The Longest Name of All {COMPOSED[c.randrange(2)]} {COMPOSED[1]} "
@@ -613,7 +613,7 @@ def _wide_releases(c: Chance, base: Parameters) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `10-messages`, with word counts of 0 and of several digits."""
+    """Yield variants (test cases) of `10-messages`, with word counts of 0 and of several digits."""
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -773,7 +773,7 @@ def _names_left(engine: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `13-wait`: how long do records wait, given intervals and commits?"""
+    """Yield variants (test cases) of `13-wait`: how long do records wait in two jobs, one after the other?"""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -790,7 +790,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `14-kills`: sinks that write the batch marker at various positions."""
+    """Yield variants (test cases) of `14-kills`: sinks that write the batch marker at various positions."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)

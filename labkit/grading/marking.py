@@ -140,7 +140,10 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of each axis that has not failed. `failed_axes` maps each failed axis to the failure's text."""
+    """Give the points of each axis (a property with points of its own) that has not failed.
+
+    `failed_axes` maps each failed axis to the reason.
+    """
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(

@@ -66,7 +66,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a whole download that the name of one file does not show; `labkit.grading.surveys` finds them."""
+    """Facts about a whole download, such as its list of students, which the name of a single file does not show.
+
+    `labkit.grading.surveys` finds them.
+    """
 
     shaped: bool = False
     """Whether any name has a platform's format; if so, top-level files with other names are the platform's own."""

@@ -39,9 +39,9 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of the notebook to execute, with a last cell that answers the check functions' questions.
+        """Return the JSON of the notebook to execute. Its last cell answers the questions of the check functions.
 
-        The cells whose indices in `cells` are in `without` are left out.
+        `without` has the indices of the cells (in `cells`) to leave out.
         """
         sources = [self.cells[number].source for number in self.numbers(without)]
         return as_notebook([*sources, serving.CELL])

@@ -203,10 +203,10 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Assign each submission without an owner to the roster member of the same name, if there is only one.
+    """Assign each submission without an owner to the roster member of the same name, if exactly one has that name.
 
-    `members_of` maps keys of submissions to indices of members, and the new owners are added to it. Returns a question
-    for the instructor about each doubtful name.
+    `members_of` maps keys of submissions to indices of members. The new owners are added to it. Returns a question for
+    the instructor about each name that is not clear.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

@@ -86,7 +86,10 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
-    """Return the pairs of students who share files or answers that few others have, the most suspicious pair first."""
+    """Return the pairs of students whose files or answers are equal, the most suspicious pair first.
+
+    Files and answers that more than `MOST_ALIKE` students have do not count.
+    """
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:

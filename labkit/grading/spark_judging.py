@@ -84,9 +84,10 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test several variants in one Spark run, which is faster, and keep the findings for later calls of the judge.
+        """Test several variants in one Spark run, which is faster than one run for each.
 
-        If a variant has an error, no finding is kept, so each variant is tested alone later.
+        The findings (results) are kept for later calls of the judge. If the test of a variant fails with an error, no
+        finding is kept, so each variant is tested alone later.
         """
         if exercise.judge_together is None:
             return
@@ -99,7 +100,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether the finding for this JSON request is known, from this judge or from the shared folder."""
+        """Return whether this judge or one with the same shared folder has already answered this request (JSON)."""
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()

@@ -35,7 +35,7 @@ class Setting(msgspec.Struct):
 
 
 class SubmissionOutcome(msgspec.Struct):
-    """A worker's reply after grading one submission. `name` is the name of the submission's record (stored result)."""
+    """A worker's reply after grading one submission. `name` is the file name of the submission's stored result."""
 
     name: str
     graded: bool = True

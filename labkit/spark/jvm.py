@@ -147,7 +147,7 @@ reads two small files as two partitions, and accepts a checkpoint whose first ba
 
 
 def use_archive(java: Java) -> list[str]:
-    """Return the JVM options that load the class-data archive for a faster start; empty if there is no archive."""
+    """Return the JVM options that load the class-data archive (CDS) for a faster start; [] without an archive."""
     archive = find_archive(java)
     return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 

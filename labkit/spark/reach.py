@@ -69,7 +69,10 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Write the evidence file, unless another task has written it; return whether this call wrote it."""
+        """Write the file that proves that a process reached the failpoint, unless another task has written it.
+
+        Returns whether this call wrote it.
+        """
         # Another task or a second attempt may reach the same point; the first evidence counts.
         if self.evidence.exists():
             return False

@@ -144,7 +144,7 @@ class Session:
         return self._looked().of(self.story.states[step])
 
     def sees_all(self, at: int) -> bool:
-        """Return whether `prospects` could search all schedules (sequences of actions) that continue after `at`."""
+        """Return whether `prospects` could search all schedules (sequences of actions) that continue step `at`."""
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:

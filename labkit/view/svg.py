@@ -110,7 +110,7 @@ def slots(place: Layout) -> list[str]:
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
     """Return a dict from the id of each box and channel of a layout to its SVG.
 
-    The text is empty if `scene` does not have this box or channel.
+    The SVG is empty if `scene` does not have this box or channel.
     """
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:

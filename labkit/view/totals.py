@@ -81,7 +81,7 @@ class Totals(Drawn):
 def _reader_total(total: Total) -> str:
     """Return the reader's total as text, followed by `wrong` if it is wrong.
 
-    While the reader has only half of a change, the word `between` follows instead.
+    A difference is not wrong while the reader has not read all messages of a record; the word `between` then follows.
     """
     if total.differs:
         return f"{total.reader_sum} wrong"

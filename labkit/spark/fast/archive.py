@@ -30,7 +30,7 @@ PATIENCE = 600.0
 
 
 def make_archive() -> Path:
-    """Return the path of the class-data archive for this Java and PySpark; create the archive if it is missing.
+    """Return the path of the class-data archive (CDS) for this Java and PySpark; create the archive if necessary.
 
     Raises `ServiceUnavailable` if the archive cannot be created.
     """
@@ -64,7 +64,7 @@ def _last_words(log: Path) -> str:
 
 
 def write_archive(scratch: Path) -> None:
-    """Write the class-data archive, unless another process has just written it.
+    """Write the class-data archive (CDS) of the JVM, unless another process has just written it.
 
     Call this in a driver that does nothing else. `scratch` is the driver's directory for temporary files.
     """

@@ -90,7 +90,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """In a forked child, run the Python module that the launcher requests on the connection, then end the process."""
+    """In a forked child, run the Python module that a request on the connection names, then end the process."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
