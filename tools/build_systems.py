@@ -178,9 +178,11 @@ def tried(record: Verdict, *, power_cut: bool) -> str:
     kind = "a kill or a power cut" if power_cut else "a kill" if crashes == record.tried else "kills"
     same = ", always before the same system call" if crashes > record.tried == 1 else ""
     runs = f"The test made {numeral(record.runs)} runs: one without a crash, and {numeral(crashes)} with {kind}{same}."
-    number = f"only one of the {found}" if record.tried == 1 else f"{numeral(record.tried)} of the {found}"
-    number = f"all {found}" if record.tried == found else number
-    return f"{runs} It tried {number} system calls before which it could crash the pipeline."
+    number = "only one" if record.tried == 1 else numeral(record.tried)
+    number = "all" if record.tried == found else number
+    return (
+        f"{runs} The pipeline has {found} crash points (places before a system call); the test tried {number} of them."
+    )
 
 
 def numeral(number: int) -> str:
