@@ -111,7 +111,7 @@ class StrategyFacts:
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
-        """Return the failpoints that a micro-batch passes in this commit order, first to last, with descriptions."""
+        """Return the steps of a micro-batch in this commit order, first to last: its failpoints, with descriptions."""
         if order is Order.DECISION:
             return (*self.write, VOTES, NOTED, *self.commit)
         return (*self.write, *self.commit, NOTED)

@@ -55,12 +55,18 @@ def note(service: str) -> Path | None:
 
 
 def postgres() -> str:
-    """Return the connection string from LABKIT_POSTGRES, or of labkit's own server. Raises `ServiceUnavailable`."""
+    """Return the connection string from LABKIT_POSTGRES, or of labkit's own server.
+
+    Raises `ServiceUnavailable` if the variable is not set and labkit's own server does not run.
+    """
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """Return the host:port from LABKIT_KAFKA, or of labkit's own broker. Raises `ServiceUnavailable`."""
+    """Return the host:port from LABKIT_KAFKA, or of labkit's own broker.
+
+    Raises `ServiceUnavailable` if the variable is not set and labkit's own broker does not run.
+    """
     return _find("kafka", KAFKA, "Kafka broker")
 
 

@@ -40,15 +40,15 @@ def archive_path(java: Java, jars: Path | None = None) -> Path | None:
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
     """Return the path of the JVM's class-data archive (AppCDS) for this Java and these jars, or None.
 
-    The result is None unless the archive is complete and only this user can write to it: an archive contains code, so
-    other users could make the JVM run their code. `jars` are PySpark's by default.
+    The result is None if the archive is missing or incomplete, or if other users can write to it: an archive contains
+    code, so they could make the JVM run their code. `jars` are PySpark's by default.
     """
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 
 
 def keep(path: Path, part: Path) -> None:
-    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote when it exited, to `path`, and `seal` it."""
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote at its exit, to `path`; mark it as complete."""
     # The mode first, so that other users can never write to an archive under its final name.
     part.chmod(0o600)
     part.replace(path)

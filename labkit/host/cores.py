@@ -25,6 +25,9 @@ def keep_to_one(number: int) -> None:
 
 
 def let_use_all(process: int) -> None:
-    """Undo `keep_to_one` for the child with the id `process`; call this before the child starts its own threads."""
+    """Let a child process run on all processors again, which `keep_to_one` forbade; `process` is the child's id.
+
+    Call this before the child starts its own threads.
+    """
     if _all:
         os.sched_setaffinity(process, _all)

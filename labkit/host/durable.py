@@ -35,7 +35,10 @@ def temporary(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether the file has a name that `temporary` makes. Once its writer is dead, the file can be deleted."""
+    """Return whether the file has a name of the form that `temporary` returns, such as `.rows.4711-1.tmp`.
+
+    Such a file can be deleted once its writer is dead.
+    """
     return _TEMPORARY.fullmatch(path.name) is not None
 
 

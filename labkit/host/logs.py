@@ -22,7 +22,10 @@ _REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """Return the word in line `offset` (from 0) of an input log. Raises `InvalidInput` unless it is a `LogLine`."""
+    """Return the word in `raw`, which is line `offset` (from 0) of the input log `path`.
+
+    Raises `InvalidInput` unless the line has the form of a `LogLine`, such as `{"word": "hello"}`.
+    """
     _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word
@@ -49,7 +52,7 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """Yield the words of an input log. Raises `InvalidInput` if it is missing, empty, or has an invalid line."""
+    """Yield the words of an input log. Raises `InvalidInput` if the file is missing, empty or malformed."""
     return _decoded(path, decode_line, _REMEDY)
 
 

@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def can_read() -> bool:
-    """Return whether PyStack is installed, the package that shows which line a Python process executes."""
+    """Return whether the package PyStack is installed. PyStack shows which line a Python process executes."""
     return is_installed("pystack")
 
 

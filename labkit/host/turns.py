@@ -65,9 +65,9 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
     """Wait until LABKIT_TURNS allows another run on this machine. The run lasts as long as the `with` block.
 
-    During the wait, `waits` is called several times a second with the number of runs that must end first. If it raises
-    an exception, the run leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if the variable is
-    malformed or its folder cannot be used.
+    During the wait, `waits` is called several times a second with the number of runs that must end first. If `waits`
+    raises an exception, the run leaves the queue. `rank` is the run's priority. Raises `InvalidInput` if LABKIT_TURNS
+    is malformed or its folder cannot be used.
     """
     limit = turns()
     if limit is None:

@@ -98,7 +98,10 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Handle the notification, which may be late or repeated, that `commits/N` is durable up to this batch."""
+        """React to the notification that `commits/N` is durable for all batches up to `batch`.
+
+        The notification may be late or repeated.
+        """
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...

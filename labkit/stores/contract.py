@@ -114,7 +114,7 @@ class Appendable(Protocol):
     """A store in which rows can be appended without a transaction, so that readers see them at once."""
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in order, in one atomic step if the store supports atomic appends.
+        """Append the rows in the given order, in one atomic step if the store supports atomic appends.
 
         After the call the rows survive the death of this process.
         """
@@ -206,7 +206,7 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 
 def exists_already(place: object, handle: Handle) -> JobFailed:
-    """Return the error for a second transaction of the same handle in the store at `place`."""
+    """Return the error for a new transaction whose handle another transaction in the store at `place` already has."""
     return JobFailed(f"{place}: the transaction {handle} exists already; begin one with another handle.")
 
 

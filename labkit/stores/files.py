@@ -121,7 +121,10 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Close the file, and delete it if its path still refers to it. The caller holds the lock on the folder."""
+        """Close the file, and delete it unless its path now belongs to another file.
+
+        The caller holds the lock on the folder.
+        """
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()

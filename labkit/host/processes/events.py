@@ -26,7 +26,10 @@ class Waits(Event, frozen=True, tag="waits"):
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """The process that executes a run is about to start a Spark driver. Only its own observers receive the event."""
+    """The process that executes a run is about to start a Spark driver.
+
+    Only observers of this process receive the event.
+    """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):

@@ -66,5 +66,8 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to a Unix session, but not to the process `spare`, until nothing is left or `seconds` are over."""
+    """Kill all processes of a Unix session by SIGKILL, except the process `spare`, until none is left.
+
+    Give up after `seconds`.
+    """
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)

@@ -26,7 +26,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int) -> bool:
-    """Return whether a Kafka broker answers within two seconds, and is ready, so that it lists itself as a broker."""
+    """Return whether a Kafka broker answers within two seconds and is ready, as its list of brokers shows."""
     try:
         with socket.create_connection((host, port), timeout=2) as connection:
             connection.sendall(struct.pack(">i", len(_BODY)) + _BODY)

@@ -61,5 +61,5 @@ class LineServer:
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:
-        """Send `lines` to a client; the server calls this once per client, after `ready()` has returned True."""
+        """Send `lines` to a client. The server calls this method once per client, after `ready()` has returned True."""
         connection.sendall(lines)

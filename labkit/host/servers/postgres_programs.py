@@ -144,7 +144,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the message in the last log line with FATAL, PANIC or error; without such a line, the last one."""
+    """Return the message in the last log line with FATAL, PANIC or error; without such a line, the last line."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

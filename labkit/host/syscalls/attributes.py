@@ -83,7 +83,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return the effect of `chown`; None if the call changes neither the owner nor set-id bits."""
+    """Return the effect of `chown`; None if the call changes no owner, no group and no set-id bit."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID

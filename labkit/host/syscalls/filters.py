@@ -147,8 +147,8 @@ class Listener:
     def alive(self, notification: Notification) -> bool:
         """Return whether the kernel still holds the call.
 
-        If not, the call's thread may have died and a new thread may have its id, so what labkit has just read from the
-        memory of the thread with this id may be wrong.
+        If not, the call's thread may have died, and a new thread may have its id. In this case labkit may have read the
+        memory of the wrong thread.
         """
         return self._ask(_STILL_VALID, struct.pack("<Q", notification.cookie))
 

@@ -33,7 +33,7 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """Starts one command, and kills all processes of the command in the end, even if the watcher dies."""
+    """Starts one command. At the end, even if the watcher has died, the guard kills all processes of the command."""
 
     def __init__(self, channel: socket.socket, launch: Launch) -> None:
         """Fork a process that becomes the command."""

@@ -88,7 +88,7 @@ class Peers:
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the address of the external server to which a socket is connected; None if it is connected to none."""
+        """Return the address of the external server to which a socket is connected; None if there is no such server."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:

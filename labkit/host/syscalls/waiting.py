@@ -20,7 +20,7 @@ RUNNING = "running"
 
 
 class Wait(NamedTuple):
-    """A system call that waits, and the argument that holds its timeout."""
+    """A system call that waits: which of its arguments is the timeout, and which timeouts mean forever."""
 
     timeout: int = -1
     """The index of the argument from 0; -1 if the call has no timeout."""

@@ -172,7 +172,7 @@ class Group:
         self._partition = TopicPartition(topic.name(), PARTITION)
 
     def offset(self) -> int | None:
-        """Return the group's committed offset, which is that of the next record to read, or None if there is none."""
+        """Return the group's committed offset (the offset of the next record to read), or None if there is none."""
         return self._topic.coordinators.group_offsets(self._name).get(self._partition)
 
     def commit(self, offset: int) -> None:

@@ -326,7 +326,7 @@ class Coordinators:
         self.settled(name)
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return a dict from partition to the group's committed offset, which is that of the next record to read."""
+        """Return a dict from partition to the group's committed offset (the offset of the next record to read)."""
 
         def ask() -> dict[TopicPartition, int]:
             try:

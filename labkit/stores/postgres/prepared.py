@@ -226,10 +226,10 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """Commit a prepared transaction, and give it the next number in the table `visible`.
+    """Commit a prepared transaction, and record its place in the order of commits, a number in the table `visible`.
 
-    To keep other processes from drawing a number before the commit, this function takes an advisory lock, which the
-    caller must release with `let_go`. Returns False if no prepared transaction has this handle.
+    The function takes an advisory lock, so that other processes draw no number before the commit. The caller must
+    release this lock with `let_go`. Returns False if no prepared transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])

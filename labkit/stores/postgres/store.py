@@ -247,7 +247,10 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """In labkit's own server, delete the stores of runs whose folders no longer exist; return the schemas' names."""
+    """In labkit's own server, delete the stores of runs whose folders no longer exist.
+
+    Each store is a schema. Returns the names of the deleted schemas.
+    """
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
