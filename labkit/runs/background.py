@@ -37,7 +37,7 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """How far a run has come with one of its stages (`Stage`); each value is the text that a notebook shows for it."""
+    """The state of one stage (`Stage`) of a run; each value is the text that a notebook shows for it."""
 
     WAITING = "not yet"
     NOW = "now"

@@ -95,7 +95,11 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a value for each field: the `wanted` one, its default, or the first that fits the fields before it."""
+    """Return a choice with a value for each field of the crash panel, in the order of the fields.
+
+    A field gets the value in `wanted`; if that does not fit the fields before it, its default; else the first that
+    fits.
+    """
     scenario = Scenario()
     words, names = {}, {}
     for name, (part, option) in parts().items():

@@ -128,9 +128,9 @@ def release(run: Run, store: Store) -> None:
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
     """Return the batches that Spark planned, each with its range of expected rows; empty if the ranges are unknown.
 
-    They are unknown for the jobs `socket` and `kafka`, because offsets of these sources are no line numbers. They are
-    also unknown if the scenario deletes the checkpoint, because batches before and after the deletion then contain the
-    same lines.
+    They are unknown for the jobs `socket` and `kafka`, because the offsets of these sources are not line numbers. They
+    are also unknown if the scenario deletes the checkpoint, because batches before and after the deletion then contain
+    the same lines.
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

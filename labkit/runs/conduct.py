@@ -242,7 +242,10 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute the runs `load` in one driver; return when it has ended and each crash has been proven."""
+        """Execute the runs `load` in one driver.
+
+        Returns when the driver has ended and the evidence of each crash has been checked.
+        """
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -290,7 +293,7 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers."""
+        """End the standby drivers that no crash needed; remove the temporary folders of drivers that were kept warm."""
         for warm in self._warm:
             warm.remove()
         while self._standbys:

@@ -41,7 +41,7 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return a dict from offset to the correct values of a row, only for rows with more than one correct value.
+        """Return all correct values of each row that may have more than one, as a dict from offset to values.
 
         For example, a row with a looked-up value may have several.
         """
@@ -96,7 +96,7 @@ class Prices(RunningCounts):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return, by order's offset, the correct prices: the original one, and the one after each edit.
+        """Return the correct prices of each order, by the order's offset: the original price, and that after each edit.
 
         All are correct, because a run without a crash may look up the price before or after an edit.
         """
@@ -108,9 +108,9 @@ class Prices(RunningCounts):
 class Totals(Count):
     """The expected output of the job `totals`: for every distinct word of each batch, the word's count so far.
 
-    As offset, Spark writes the number of the batch's last line that contains the word. Two words may share that line,
-    so the judge identifies rows by a serial number instead. Serial numbers count the rows batch after batch, and within
-    a batch in the alphabetical order of words.
+    In a row's field `offset`, Spark writes the number of the last line of the batch that contains the word. Two words
+    may share that line, so the judge identifies rows by a serial number instead. Serial numbers count the rows batch
+    after batch, and within a batch in the alphabetical order of words.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:

@@ -91,7 +91,10 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the next phase if this one is over; return an event if the query stopped. Raises the query's error."""
+        """Start the query's next phase if its current phase is over; return an event if the query has stopped.
+
+        Raises the query's error.
+        """
         if self._group is not None:
             self._group.follow()
         # The evidence is checked before the phase, because the thread of a parked query never returns, so waiting for
@@ -232,7 +235,7 @@ def run(launch: Launch) -> None:
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
     """Return how many task slots these queries need at once, and the names of the stores that they write to.
 
-    A task that waits at a failpoint keeps its slot, and all queries without such a task share one.
+    A task that waits at a failpoint keeps its slot; all queries without such a task share one slot.
     """
     in_task = [
         scenario.tasks(task.driver)

@@ -51,7 +51,10 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: events.AnyEvent) -> None:
-        """Note an event in the run of its query, or in all runs if the driver failed; then pass it to `tell`."""
+        """Store an event with the run that it concerns, then pass it to `tell`.
+
+        A failure of the driver concerns all runs.
+        """
         if isinstance(event, events.QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -186,7 +189,7 @@ def _note_visible(run: Run) -> None:
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Note in `run.ready` when each hidden row of the store was pre-committed; a time from an earlier crash is kept."""
+    """Note in `run.ready` when each hidden row of the store was pre-committed; times noted earlier are kept."""
     spans = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
@@ -226,8 +229,8 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
         ) from None
     if crash != due:
         raise JobFailed(
-            f"{path}: this evidence is of the crash {crash}, but {due} was planned, so the run proves nothing; "
-            "start it again."
+            f"{path}: this file is evidence of the crash {crash}, but the crash {due} was planned, so the run proves "
+            "nothing; start it again."
         )
     return crash, reached
 

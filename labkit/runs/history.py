@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a visible row or, if `reading` is set, the moment at which a reader looked."""
+    """One line of a run's history file: a visible row or, if `reading` is set, a read of the store at this moment."""
 
     reading: str | None = None
     offset: int = 0
@@ -52,10 +52,10 @@ class Recording:
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Yield the rows of a store in the order in which they became visible, and between them the readings.
+        """Yield the rows of a store in the order in which they became visible, and between them the reads of the store.
 
-        A `Reading` follows all rows that could be read at its time; the last reading is named `end`. `numbered`
-        (`Count.numbered`) gives each row the offset of its expected row.
+        A `Reading` stands for a moment at which a reader could read all rows yielded before it; the last one is named
+        `end`. `numbered` (`Count.numbered`) gives each row the offset of its expected row.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
@@ -93,7 +93,7 @@ def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
 
 
 def read_history(path: Path) -> Iterator[Seen]:
-    """Yield the rows and the readings in a history file that `written` wrote."""
+    """Yield the visible rows and the reads of the store (`Reading`) in a history file that `written` wrote."""
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:
         for text in file:

@@ -29,7 +29,10 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of kills, batches and starts in a run, in seconds since 1970. They limit when a row became visible."""
+    """The times of kills, batches and starts in a run, in seconds since 1970.
+
+    If the store did not record when a row became visible, these times give the earliest and the latest possible moment.
+    """
 
     begun: float | None
     ended: float
@@ -43,9 +46,11 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when a row was complete and visible: the times in `shown` if the store recorded them, else bounds.
+        """Return the times at which a row was complete in the store and at which it became visible.
 
-        `place` is the position of the row (from 0) in the order in which rows became visible.
+        They come from `shown`. If the store did not record when the row became visible, the events of the run give the
+        earliest and the latest possible moment. `place` is the position of the row (from 0) in the order in which rows
+        became visible.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -71,11 +76,12 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write a file that says when each row became visible; return (explanation, exposure).
+    """Write a file that says when each row became visible; return the explanation and the exposure of the run.
 
     The returned explanation is a copy of `explanation`. If `explanation.row` is set, the copy also says how many
-    seconds after the start of the run this row became visible. `expected` are the rows that the run should output,
-    `shown` has the times of each visible row in `rows`, and `hidden` are the rows that were hidden at the end.
+    seconds after the start of the run this row became visible. The exposure says for how long readers could have read
+    wrong values. `expected` are the rows that the run should output, `shown` has the times of each visible row in
+    `rows`, and `hidden` are the rows that were hidden at the end.
     """
     now = time.time()
     bounds = frame(run, now)

@@ -40,7 +40,7 @@ class Outcome:
 
     @property
     def exposure(self) -> Exposure | None:
-        """For how long readers could have read wrong values; None if the history was too long to compute it."""
+        """For how long readers could have read wrong values; None if the history was too long to compute this."""
         return self.record.exposure
 
     @property
@@ -68,7 +68,10 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """A viewer of the same crash in the simulator, if it models all options; else raises `InvalidInput`."""
+        """A viewer of the same crash in the simulator.
+
+        Raises `InvalidInput` if the simulator does not model an option of the run.
+        """
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)

@@ -28,7 +28,10 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check all that a run needs, create its folder, and return it. Raises `InvalidInput` or `ServiceUnavailable`."""
+    """Check all that a run needs, create its folder, and return the run, ready for its first driver.
+
+    Raises `InvalidInput` or `ServiceUnavailable` if a check fails.
+    """
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
 
@@ -91,7 +94,8 @@ def resume(folder: Path) -> Run:
         scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
     except FileNotFoundError:
         raise InvalidInput(
-            f"{paths.path}: there is no run to resume, because the file {paths.config.name} is missing."
+            f"{paths.path}: there is no run to resume, because the file {paths.config.name} is missing; name the "
+            "folder of an interrupted run."
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"{paths.config}: this file is damaged ({error}); start the run again.") from None

@@ -61,7 +61,10 @@ class RunRecord:
         return (event for event in self.events if isinstance(event, Observation))
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return the sentences to show with the verdict, as pairs (label, sentence)."""
+        """Return sentences to show with the verdict, as pairs (label, sentence).
+
+        They explain the verdict, and say for how long readers could have read wrong values.
+        """
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether the last planning time was a moment ago.
+        """Return whether less than a fifth of the current planning interval has passed.
 
         A query that starts now can then receive lines for almost a whole interval before it plans a batch.
         """
@@ -87,7 +87,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether the query has read all lines, as far as Spark's latest progress report shows."""
+        """Return whether the query has read all lines of its socket, judged by Spark's latest progress report."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

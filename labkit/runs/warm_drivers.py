@@ -71,7 +71,10 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is alive, and has this process's environment and therefore writes to the same servers."""
+        """Whether the driver works and was started with the environment variables that this process has now.
+
+        Otherwise the driver could write to other servers than this process.
+        """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
@@ -223,7 +226,10 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return this notebook's pool; None without Java or a person at the notebook, or if LABKIT_FAST turns it off."""
+    """Return this notebook's pool of Spark drivers that are started in advance; None if there is no pool.
+
+    There is none without Java, without a person at the notebook, or if LABKIT_FAST turns it off.
+    """
     try:
         if not is_watched() or not fast_start().warm:
             return None

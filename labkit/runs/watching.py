@@ -57,7 +57,7 @@ class Watch:
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: events.AnyEvent) -> None:
-        """Note an event of a run; the line changes at the next `beat`. May be called from any thread."""
+        """Note an event of a run; the next `beat` shows it in the notebook's line. May be called from any thread."""
         self._ended += isinstance(event, events.Ended)
         if self.runs > 1:
             self.done = self._ended
@@ -72,14 +72,17 @@ class Watch:
         self._killed += isinstance(event, events.Killed)
 
     def beat(self) -> None:
-        """Update the line if it has changed; call this several times a second in the thread of the notebook's cell."""
+        """Update the line in the notebook if the stage or the number of seconds has changed.
+
+        Call this several times a second, in the thread of the notebook's cell.
+        """
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
             self.line.show(f"{now[0]}, {now[1]} s", self.done, self.of)
 
     def end(self, how: str = "took") -> None:
-        """Replace the line by the final sentence `The run took 21 s.`, in which `how` is the verb (here `took`)."""
+        """Replace the line by a final sentence such as `The run took 21 s.`; `how` is its verb (here `took`)."""
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
@@ -91,10 +94,10 @@ def watched(
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
     """Yield two functions that show a run's progress: one to call with each event, and one to call regularly.
 
-    If the caller passes `tell`, this is the first function. If `tell` is None, the first function depends on the place:
-    in a terminal it is `elsewhere`; in a notebook that a user is looking at, it changes one line; in a notebook that a
-    program executes, it does nothing. The second function updates the seconds in the notebook's line; it is None if
-    there is no such line.
+    The first function is `tell` if the caller passes one. Otherwise it depends on the place: in a terminal it is
+    `elsewhere`; in a notebook that a user is looking at, it changes one line of text; in a notebook that a program
+    executes, it does nothing. The second function updates the seconds in the notebook's line; it is None if there is no
+    such line.
     """
     if tell is not None:
         yield tell, None

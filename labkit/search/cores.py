@@ -62,8 +62,8 @@ class _Portion(NamedTuple):
 class Expander(Generic[StateT]):
     """Computes the successors of states in a helper process, for a search that another process leads.
 
-    `begun` is a copy of the leading process's search, made when the helper started. The copy contains the codes by
-    which states are encoded.
+    `begun` is a copy of the leading process's search at the moment when the helper started. It contains the codes
+    (numbers) that encode the values in states.
     """
 
     def __init__(self, begun: Search[StateT]) -> None:
@@ -137,7 +137,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A helper process of a search, as the leading process sees it: a pipe, and the chunks not answered yet."""
+    """The leading process's record of a helper process: the pipe to it, and the chunks of states that it works on."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process

@@ -30,7 +30,7 @@ class Files(NamedTuple):
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into a file of the search, which is complete or absent if the process dies meanwhile."""
+        """Pickle a value into a file of the search; if the process dies meanwhile, the file is complete or missing."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
@@ -39,7 +39,7 @@ class Files(NamedTuple):
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write an array into a file of the search, which is complete or absent if the process dies meanwhile."""
+        """Write an array into a file of the search; if the process dies meanwhile, the file is complete or missing."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)

@@ -201,7 +201,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Return the result of `work` for each of the `parts`, in order.
+        """Return the results of `work` for `parts`, in the same order.
 
         Spark tasks do the work, except if there are so few `states` that this process does it alone.
         """
@@ -311,7 +311,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, store them by the partitions that own them, and report."""
+    """Compute the successors of partition `part` of a level, store each for the partition that owns it, and report."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -335,7 +335,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Encode and store the successors of partition `part` that contained values without a code."""
+    """Encode the successors of partition `part` that waited for codes of new values, and store them."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()

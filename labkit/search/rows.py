@@ -39,7 +39,10 @@ def numbers(rows: Keys) -> list[int]:
 
 
 def paired(width: int) -> "np.dtype[np.void]":
-    """Return the dtype of a row with a state and its parent, each a number of `width` bytes."""
+    """Return the NumPy dtype of a row with a state and its parent, each a number of `width` bytes.
+
+    The parent of a state is the state from which the search reached it.
+    """
     return np.dtype([("state", f"S{width}"), ("parent", f"S{width}")])
 
 
@@ -51,13 +54,16 @@ def pairs(states: Keys, parents: Keys) -> Pairs:
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays of states and parents, after widening every number to `width` bytes."""
+    """Concatenate arrays of states and parents, after widening every number to `width` bytes.
+
+    The parent of a state is the state from which the search reached it.
+    """
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
 
 def widened(rows: Keys, width: int) -> Keys:
-    """Return the same numbers in rows of `width` bytes. The given rows must not be wider than that."""
+    """Return the same numbers in rows of `width` bytes; the rows that are passed must not be wider."""
     had = rows.itemsize
     if had == width:
         return rows
@@ -90,7 +96,10 @@ def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 
 
 def parent(level: Pairs, number: int) -> int:
-    """Return the parent of the state `number`. `level` has the sorted rows of the level that the state belongs to."""
+    """Return the parent of the state `number`: the state from which the search reached it.
+
+    `level` has the sorted rows of the level that the state `number` belongs to.
+    """
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
     (result,) = numbers(level["parent"][place])

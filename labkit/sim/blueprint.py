@@ -38,7 +38,7 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
     """Return a dict from name to scenario (a named example run), read from a package's file `scenarios.toml`.
 
-    `script` converts the text in a scenario's field `script` into the argument of the simulator's own `play`.
+    `script` converts a scenario's field `script` from text into the value that the simulator's function `play` takes.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -61,8 +61,8 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue the run `walk` of the simulator `model` until only faults can happen, and return the run.
 
-    `choose` picks the next action from those that happen even if no script names them: all except faults and a few
-    others (see `unasked`).
+    `choose` picks each next action. It gets the possible actions without those that a script must name, mainly faults
+    (see `unasked`).
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -70,7 +70,7 @@ def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], 
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the possible actions that an example run may take although its script does not name them."""
+    """Return the possible actions, without those that an example run takes only where its script names them."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 

@@ -68,7 +68,10 @@ class Chain(NamedTuple):
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
-    """Return the pipeline of these names. Raises `InvalidInput`, which suggests a similar name, for an unknown one."""
+    """Return the pipeline that consists of these three parts.
+
+    Raises `InvalidInput` for an unknown name; the message suggests a similar name.
+    """
     for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
             raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")

@@ -185,7 +185,7 @@ class Search(Generic[StateT]):
     def look(self, numbers: Sequence[int]) -> None:
         """Check the properties in the states that `numbers` encode.
 
-        Unless the search must stop, it also takes every action in these states.
+        Unless the search must stop, also take every enabled action in these states.
         """
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)

@@ -222,7 +222,10 @@ class _Graph(Generic[StateT]):
         return chances
 
     def _ends_first(self) -> list[int]:
-        """Return all states in an order in which each comes after all its successors, as far as cycles allow."""
+        """Return all states in an order in which each state comes after all its successors.
+
+        In a cycle this is impossible, so there some states come before a successor.
+        """
         order: list[int] = []
         met = {0}
         path = [(0, iter(self._after[0]))]

@@ -130,7 +130,7 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Return whether a state has the property, or need not have it because `where` does not select the state."""
+        """Return whether a state respects the property: `holds` is true, or `where` does not select the state."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
@@ -200,8 +200,9 @@ class Model(ABC, Generic[StateT]):
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with its interchangeable processes (`seats`) reordered: the one at `order[0]` comes first,
-        etc.
+        """Return the state with its interchangeable processes (`seats`) in another order.
+
+        The process at index `_order[0]` becomes the first, the process at index `_order[1]` the second, and so on.
         """
         return state
 

@@ -35,8 +35,8 @@ class _Bits:
 class _Codes(dict[Any, int]):
     """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
 
-    In the number that encodes a state, each part has its own bits, which need not be adjacent. A code is a number in
-    which no other bits are set.
+    A state is encoded as one number, in which each part has bits of its own, which need not be adjacent. The code of a
+    value is a number in which only bits of its part are set.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -81,7 +81,10 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the parts of a state to encode separately: its fields, and each process in the field `Model.row`."""
+        """Return the parts of a state that are encoded separately.
+
+        They are its fields, but the field `Model.row`, a tuple of processes, is replaced by the single processes.
+        """
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
@@ -89,7 +92,7 @@ class Packer(Generic[StateT]):
             raise TypeError(
                 f"the state's field {state._fields[row]} had {self._length} entries, one for each process, and now has "
                 f"{len(state[row])}, but a search needs the same number in every state; change the simulator's actions "
-                "to keep it."
+                "to keep this number."
             )
         return (*state[:row], *state[row], *state[row + 1 :])
 
@@ -112,7 +115,7 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return the codes that are new since an earlier call, so that another packer can learn them with `read_on`.
+        """Return the codes assigned since an earlier call, so that another packer can learn them with `read_on`.
 
         The result is two lists with one item for each part of a state (a field or one process): the number of codes
         that the part has now, and its new codes. `since` is the first of the two lists that the earlier call returned.
@@ -124,7 +127,7 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Let `pack` raise `KeyError` for a new value instead of assigning a code; `is_closed=False` reverses this."""
+        """Let `pack` raise `KeyError` for a value without a code; `is_closed=False` lets it assign a code again."""
         for table in self._tables:
             table.is_closed = is_closed
 
@@ -146,7 +149,7 @@ class Packer(Generic[StateT]):
 
     @property
     def bits(self) -> int:
-        """Return how many bits the numbers that encode states have so far."""
+        """Return the largest number of bits that encoding a state can take, with the codes assigned so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:

@@ -38,7 +38,7 @@ class Parameter:
 
 
 def Whole(meaning: str, default: int, least: int, most: int) -> Parameter:  # noqa: N802  # read as a type in tables
-    """Return a parameter, with this `meaning` and `default`, for a whole number from `least` to `most`."""
+    """Return a parameter whose value is a whole number from `least` to `most`; `meaning` describes it in words."""
     return Parameter(meaning, default, Number(least, most))
 
 
@@ -48,7 +48,7 @@ def Switch(meaning: str, *, default: bool) -> Parameter:  # noqa: N802
 
 
 def Choice(meaning: str, default: str, options: Sequence[str]) -> Parameter:  # noqa: N802
-    """Return a parameter whose value is one of several words (`options`)."""
+    """Return a parameter whose value is one of the words in `options`; `meaning` describes it in words."""
     return Parameter(meaning, default, Key(options))
 
 

@@ -25,11 +25,14 @@ class ReaderAccount(NamedTuple):
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the explanation and the exposure of the run as pairs of a heading and a sentence, for a text page."""
+        """Return the run's explanation and its exposure for a text page, as pairs of a heading and a sentence.
+
+        The exposure says for how many steps readers saw wrong values.
+        """
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return the explanation and the exposure of the run as a dictionary for JSON, with these two keys."""
+        """Return the explanation and the exposure (how long readers saw wrong values) as a dictionary for JSON."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
@@ -61,7 +64,7 @@ def _bare(event: object) -> object:
 
 
 class _Steps:
-    """Notes for each row after which steps of a run it appeared, was first hidden in a transaction, or was aborted."""
+    """Collects for each row the steps after which it appeared, was first hidden in a transaction, or was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -70,7 +73,7 @@ class _Steps:
         self.step = 0
 
     def look(self, history: History, step: int) -> None:
-        """Record which rows are new after this step. Call this for every step, in order."""
+        """Record which rows are new after step number `step`. Call this after each step of the run, first to last."""
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]

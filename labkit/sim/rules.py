@@ -40,7 +40,10 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether an example run (scenario) takes the action only if its script names it (see `on_cue`)."""
+        """Return whether an example run (scenario) takes this action only where its script names the action.
+
+        By default, this is so for all actions but steps and restarts; `on_cue` overrides the default.
+        """
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue
@@ -77,13 +80,14 @@ class RuleModel(Model[StateT]):
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return an action's sentence with placeholders such as `{which}`; simulators may choose it by their
-        parameters.
+        """Return an action's sentence with placeholders such as `{which}`.
+
+        A simulator may override this method to choose among several sentences by its parameters.
         """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return a mapping from placeholder to value, to fill into an action's sentence.
+        """Return a dict from each placeholder in an action's sentence to its value.
 
         The placeholder `{which}` needs no value here, because `sentence` fills in the number of the action.
         """

@@ -44,8 +44,8 @@ def every() -> dict[str, ScenarioName]:
 def find(text: str, shown: str = "") -> ScenarioName:
     """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has such a scenario.
 
-    Raises `InvalidInput` if no scenario or more than one has this name. The message suggests another name, if possible
-    the name of a scenario of the simulator `shown`.
+    Raises `InvalidInput` if no scenario or more than one has this name. For an unknown name, the message suggests a
+    similar one, preferably from the simulator `shown`.
     """
     scenarios = every()
     wanted = "_".join(text.split())  # pages and menus show names with blanks
@@ -92,7 +92,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return one result of `facts` as text for the user: a verdict's own text, or the result's meaning and value."""
+    """Return one result of a run (see `facts`) as text: a verdict's own text, or the result's meaning and value."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

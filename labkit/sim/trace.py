@@ -30,7 +30,10 @@ _ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the description of a simulator or an open model. Raises `InvalidInput` for an unknown name."""
+    """Return the description of a simulator. Raises `InvalidInput` for an unknown name.
+
+    It may also be an open model: a simulator in which a learner's function decides some actions.
+    """
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
@@ -59,7 +62,7 @@ def parse(text: str) -> Trace:
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
-    """Return the trace with the fields of `Trace.to_json`; the caller has checked their types.
+    """Return the trace with these fields, which `Trace.to_json` has written; the caller has checked their types.
 
     Raises `InvalidInput` for an unknown simulator, for another version of the simulator, and for parameters that are
     not allowed.

@@ -91,5 +91,5 @@ def verdict_of(walk: Replay) -> Verdict:
 
 
 def verdict_as_fact(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts of a run, for simulators whose only fact is the verdict."""
+    """Return the verdict on a run as a dict with one entry, for simulators whose only result (fact) it is."""
     return {"verdict": verdict_of(walk)}

@@ -226,7 +226,10 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return the default output: a transaction if rows become visible with another write, otherwise single rows."""
+    """Return how a design's rows become visible if its text does not say so.
+
+    They become visible in a transaction if another write becomes durable together with them, and otherwise one by one.
+    """
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 

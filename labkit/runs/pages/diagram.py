@@ -78,7 +78,7 @@ MOST_EVENTS = 200
 
 
 def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
-    """Yield the events of a history; in a long one, a sentence replaces the rows in the middle and says how many."""
+    """Yield a history's events; in a long history, sentences like `12 more rows become visible` replace most rows."""
     begun = skipped = rows = 0
     end: deque[Seen] = deque()
     for event in events:

@@ -58,7 +58,10 @@ class Square(NamedTuple):
 
 
 class VerdictGrid(Shown):
-    """A table of verdicts, all simulated or all real, by sink, store and commit order, and by failpoint."""
+    """A table of verdicts, all simulated or all real.
+
+    It has a row for each sink, store and commit order, and a column for each failpoint.
+    """
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -211,7 +214,10 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write the grid of the runs in `base` to `grid.html` there, and return its path; see `of_runs` for errors."""
+    """Write the grid of the real runs in the folder `base` to `grid.html` there, and return the file's path.
+
+    Raises `InvalidInput` if the folder has no run with one crash, or a damaged run.
+    """
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))
     return page

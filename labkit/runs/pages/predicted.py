@@ -6,7 +6,10 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return the verdict that `expected.toml` predicts for a run, and whether it came true; None if it has no entry."""
+    """Return the verdict that `expected.toml` predicts for a run, and whether the run confirmed the prediction.
+
+    Returns None if the file has no prediction for the run.
+    """
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

@@ -23,7 +23,7 @@ from labkit.view.timeline import by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
-    """Return a run's verdict, chart and diagram as HTML that loads nothing, for the output of a notebook cell.
+    """Return a run's verdict, chart and diagram as HTML without external files, for the output of a notebook cell.
 
     `prediction` is the learner's guess of the verdict, or None; `call` is the Python call that repeats the run.
     """

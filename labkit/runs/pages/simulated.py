@@ -16,15 +16,18 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Repeat a real run's crash in the simulator. Raises `InvalidInput` if the simulator does not model an option."""
+    """Repeat a real run's crash in the simulator, and return the simulated run.
+
+    Raises `InvalidInput` if the simulator does not model an option of the scenario.
+    """
     words = (
         # One more than is allowed, so that a longer input is noticed without reading all of it.
         list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
         raise InvalidInput(
-            "The simulator can repeat only a run with the job named `running`, a kept checkpoint, and one of the "
-            f"stores {', '.join(STORES)}; choose a run with these options."
+            "The simulator can repeat only a run of the job `running` that keeps its checkpoint and writes to one of "
+            f"the stores {', '.join(STORES)}; choose such a run."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
         raise InvalidInput(
@@ -39,7 +42,10 @@ def walk_of(scenario: Scenario) -> Replay:
 
 
 def at_failpoint(scenario: Scenario) -> Player:
-    """Return a viewer of the simulated run that opens at the failpoint. Raises the errors of `walk_of`."""
+    """Return a viewer of the simulated run, opened at the step that reaches the failpoint.
+
+    Raises `InvalidInput` if the simulator does not model an option of the scenario.
+    """
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point
     return Player(walk.trace, f"Step {step - 1} reaches {point}. {point.sentence} Step {step} is the crash.", step - 1)

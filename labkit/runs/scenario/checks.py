@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the condition that a crash is planned, for options that have no effect without one.
+    """Return the requirement that the scenario plans a crash, for options that have no effect without one.
 
     `when` is a clause for the error message, such as `it takes effect after a crash`.
     """
@@ -23,7 +23,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the condition that the lab's own stateful processor keeps the counts of the scenario's job.
+    """Return the requirement that the scenario's job is one of `STATEFUL`, whose counts the lab's processor keeps.
 
     `may` is the end of the error message. It says what only such jobs may do, such as `change the number of tasks`.
     """
@@ -78,7 +78,7 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` for a Spark master with too few cores, or for a cluster with the job `socket`."""
+    """Raise `InvalidInput` if the Spark master has too few cores, or if it is given for the job `socket`."""
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
@@ -88,7 +88,10 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if an executor is to be killed, but no separate executor would write rows."""
+    """Raise `InvalidInput` if the scenario kills an executor, but this is impossible with its other options.
+
+    For example, the tasks that write the rows may run in the driver's process.
+    """
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

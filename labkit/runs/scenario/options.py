@@ -52,7 +52,10 @@ class Crashes(Kind[tuple[Crash, ...]]):
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Return the crashes in a text `POINT` or `POINT@BATCH`, or in a list. Raises `Unfit` or `InvalidInput`."""
+        """Return the crashes that `word` names: a text `POINT` or `POINT@BATCH`, or a list of such texts.
+
+        Raises `Unfit` for another kind of value, and `InvalidInput` for an unknown failpoint or a wrong batch.
+        """
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
             raise Unfit("write POINT or POINT@BATCH.")

@@ -272,6 +272,6 @@ class Scenario(Options):
 def plan(**words: object) -> Scenario:
     """Return a checked scenario, given options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
 
-    Raises the errors of `Scenario.plan`.
+    Raises `InvalidInput` for an invalid value or combination, and `TypeError` for an unknown option.
     """
     return Scenario.plan(words)

@@ -88,7 +88,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, because no task reads any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence: for a copy of a task's state, the name of the task."""
+        """Return the values of a sentence's placeholders: `task` is the task that copies its state."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}

@@ -24,7 +24,7 @@ class ChoiceModel(OpenModel, Protocol):
     """A simulator in which the learner's function chooses one action at a time, for example which channel to read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function if it decides this action; None if the simulator does."""
+        """Return the arguments of the learner's function if it decides this action; None if the simulator does so."""
         ...
 
 

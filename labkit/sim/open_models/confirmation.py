@@ -21,7 +21,7 @@ LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
 class OpenConfirmation(Pipeline):
-    """The simulator of a sink with a write-ahead log whose commit the learner programs."""
+    """The simulator of a sink with a write-ahead log, in which the learner programs how the sink commits."""
 
     name = "confirmation_drill"
     parameters = PARAMETERS | {
@@ -81,9 +81,10 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions; the last action is that Spark writes its file `commits/N`.
+        """Return the learner's answer as actions, followed by the action in which Spark writes its file `commits/N`.
 
-        `after` is the state in which the learner's function was called. Raises `ValueError` for an invalid step.
+        `answer` is a list of steps of the form `["write", offset]` or `["confirm", batch]`. `after` is the state in
+        which the learner's function was called. Raises `ValueError` for an invalid step.
         """
         query = after.query
         batch = query.driver.batch

@@ -50,8 +50,9 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the id of a received message, the ids in the durable table, and those in memory; None after other
-        actions.
+        """Return the arguments of the learner's function if `action` received a message; None after other actions.
+
+        The arguments are the message's id, the ids in the receiver's durable table, and the ids in its memory.
         """
         if action.name != "receive":
             return None
@@ -60,7 +61,10 @@ class OpenDeduplication(Delivery):
         return process.held.name, members(process.ids), members(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, with `finish` at the end. Raises `ValueError` for an unknown step."""
+        """Return the learner's answer, a list of steps as words, as actions, followed by the action `finish`.
+
+        Raises `ValueError` for an unknown step.
+        """
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")

@@ -121,9 +121,10 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, with the action `resolved` as the last one.
+        """Return the learner's answer as actions, followed by the action `resolved`.
 
-        `after` is the state in which the learner's function was called. Raises `ValueError` for an invalid step.
+        `answer` is a list of steps of the form `["commit", handle]` or `["abort", handle]`. `after` is the state in
+        which the learner's function was called. Raises `ValueError` for an invalid step.
         """
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
@@ -155,7 +156,7 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence: `handle` is the number of the action's transaction."""
+        """Return the values of a sentence's placeholders: `handle` is the number of the action's transaction."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -55,7 +55,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """All orders of writes that edits of the order `steps` can produce, computed for one number of edits at a time.
+    """Computes the orders of writes that edits of the order `steps` can produce, by the number of edits.
 
     An edit moves, adds or leaves out one write; no edit touches a `fixed` write.
     """
@@ -78,7 +78,10 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield pairs: a possible edit of `steps` in words, and the order that results; no edit touches a `fixed` write."""
+    """Yield every possible edit of `steps`: the edit in words, and the order of writes that it leads to.
+
+    No edit touches a `fixed` write.
+    """
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))

@@ -106,7 +106,7 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return a clause that says why `every` leaves out this order of writes; empty if `every` yields the order."""
+    """Return a clause that says why the function `every` leaves out this order of writes; empty if it does not."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 

@@ -32,12 +32,15 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """Return a key that two orders of writes share if no reader can distinguish them."""
+        """Return a key that is the same for two orders of writes if no reader can distinguish them."""
         return self.replaces, self.digests
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search all runs of a design (an order of writes) for lost or repeated output, in each of the `WORLDS`."""
+    """Search all runs of a design (an order of writes) twice, and return which properties they violate.
+
+    In the first search, a step that is repeated after a crash gets the same rows; in the second, it may get others.
+    """
     results = [find(design, world) for world in WORLDS]
     return Verdicts(
         design.output is Output.UPSERT,
@@ -55,7 +58,10 @@ class Class(NamedTuple):
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Group the orders of writes that no reader can distinguish; the groups are in the order of their first members."""
+    """Group the orders of writes that no reader can distinguish.
+
+    The groups are sorted by the position of their first order in `designs`.
+    """
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)

@@ -57,5 +57,5 @@ def fault_of(text: str) -> Fault:
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems that have this design and whose verdict assumes this fault."""
+    """Return the short names of the real systems with this design, if the verdict on them assumes this fault."""
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

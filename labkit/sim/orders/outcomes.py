@@ -55,13 +55,19 @@ def digest(readers: Iterable[ReaderSaw]) -> str:
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a design; `more` are other parameters. Raises `InvalidInput` for a value not allowed."""
+    """Return the simulator of a job with this design; `more` are further parameters of the simulator.
+
+    Raises `InvalidInput` if a parameter has a value that is not allowed.
+    """
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 
 
 def find(design: Design, world: World = World.SAME, **more: object) -> OrderResult:
-    """Search all runs of the simulator that `make` returns for these arguments, and return the result."""
+    """Search all runs of a job with this design in the simulator `orders`, and return the result.
+
+    `more` are further parameters of the simulator.
+    """
     model = make(design, world, **more)
     return _Search(model).result()
 
@@ -84,7 +90,7 @@ class _Search:
         return OrderResult(left, MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge the finished runs among these states, and yield every new state that one action leads to."""
+        """Judge the states in which the run is finished, and yield every new state that one action leads to."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):

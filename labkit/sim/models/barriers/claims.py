@@ -75,7 +75,7 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a task whose offset or state a checkpoint lacks; empty if it lacks none."""
+        """Return a sentence that names a task whose offset or state is missing in a checkpoint, or an empty text."""
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -112,7 +112,7 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record which a task has counted the wrong number of times; else empty.
+        """Return a sentence that names a record which a task has counted the wrong number of times; empty if none.
 
         A task must have counted exactly once each of its records before the checkpoint's source offsets, and no other.
         """

@@ -254,8 +254,8 @@ class Barriers(Tasks):
     def _copy(self, state: State, _: int) -> State:
         """Return the state after a checkpoint that copies all task states at one moment, without barriers.
 
-        It happens only with `broken=sink_offset`, to show that the sink's position does not say where the sources must
-        resume.
+        This step happens only with `broken=sink_offset`, to show that the sink's position does not say where the
+        sources must resume.
         """
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
@@ -315,7 +315,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into a sentence: the task that acts, or a channel's sender and receiver."""
+        """Return the values of a sentence's placeholders: the task that acts, or a channel's sender and receiver."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

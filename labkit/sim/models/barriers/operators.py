@@ -56,8 +56,8 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
     """Return a pair: a task's state after a barrier has overtaken all records in a channel, and these records.
 
-    `operator` is the task's state before, `channel` the index of the channel among the task's inputs, and `item` the
-    barrier.
+    `operator` is the task's state before that, `channel` the index of the channel among the task's inputs, and `item`
+    the barrier.
     """
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
@@ -66,7 +66,10 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether a task must not read a channel: a barrier has arrived there, but not yet in all its channels."""
+    """Return whether a task must not read a channel for now.
+
+    It must not if a barrier has arrived in this channel, but not yet in all other channels that the task reads.
+    """
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 

@@ -77,7 +77,7 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the consumer's table has the wrong sum after the last message that an input record causes."""
+        """Return whether the consumer's table has a wrong sum after the last of an input record's messages."""
         return self.is_whole and self.reader_sum != self.records
 
 

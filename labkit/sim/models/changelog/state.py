@@ -159,7 +159,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters of the simulator, converted to their types."""
+    """The parameters of the simulator `changelog` as Python types, such as an `Encoding` instead of its name."""
 
     encoding: Encoding
     words: tuple[str, ...]

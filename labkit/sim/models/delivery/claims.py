@@ -38,7 +38,7 @@ class Judge(StateJudge[State]):
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the records that have left the chain, in order, and a complete read of them at the end.
+        """Return the records in the order in which they left the chain, and a complete read of them at the end.
 
         All rows have batch 0. A row's incarnation is 1 plus the number of crashes before the row.
         """
@@ -47,7 +47,11 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
-    """Return the properties that a search checks."""
+    """Return the properties of the simulator `delivery` that a search checks.
+
+    Some concern the output, which `judged` compares with the input, such as no_loss. Others concern progress: the run
+    comes to its end, also after a crash.
+    """
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
         properties.append(_kept(settings.records))

@@ -62,7 +62,7 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that left the last process, so that readers see it; `crashes` counts the crashes before it left."""
+    """A record that left the last process, so that readers see it; `crashes` is the number of crashes before that."""
 
     record: int
     crashes: int
@@ -134,7 +134,7 @@ TABLES = ("volatile", "durable")
 
 
 class Settings(NamedTuple):
-    """The parameters of the simulator, converted to their types."""
+    """The parameters of the simulator `delivery` as Python types; `faults` collects the limits on the faults."""
 
     retry: bool
     dedup: str
@@ -163,8 +163,8 @@ def settings(values: Values) -> Settings:
         )
     if not values["retry"] and broken == "ack_early":
         raise InvalidInput(
-            "retry=false: broken=ack_early sends acknowledgements early, and they exist only with retries; set "
-            "retry=true."
+            "retry=false: broken=ack_early sends acknowledgements early, but acknowledgements exist only with retries; "
+            "set retry=true."
         )
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
         raise InvalidInput(

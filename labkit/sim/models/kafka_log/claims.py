@@ -49,7 +49,10 @@ def expected(settings: Settings) -> list[Record]:
 
 
 def is_over(state: State) -> bool:
-    """Return whether the run is over: the job has ended, all processes are up, and nothing is still to arrive."""
+    """Return whether the run is over.
+
+    That is so if the job has ended, all processes are up, and no request, record or marker is still to come.
+    """
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
     if job.phase is not Phase.ENDED or zombie != NOBODY or requests or budget.others or not coordinator.is_up:
         return False
@@ -107,7 +110,10 @@ SENTENCES = {
 
 
 def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
-    """Return the properties that a search checks."""
+    """Return the properties of the simulator `kafka_log` that a search checks.
+
+    `judged` compares the records that one reader has received with the expected ones.
+    """
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:

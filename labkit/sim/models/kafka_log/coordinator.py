@@ -69,7 +69,7 @@ def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
-    """Return whether the coordinator has decided a transaction of id number `name`, but not written all its markers."""
+    """Return whether markers are still missing for a decided transaction of the transactional id with number `name`."""
     entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 

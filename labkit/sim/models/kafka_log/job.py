@@ -10,8 +10,9 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
-    """Return whether the job may initialise its next id: it has input and no transaction, and the id's markers are
-    written.
+    """Return whether the job may initialise its next transactional id.
+
+    The job must have input and no transaction, and all markers of the id's last transaction must be written.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False

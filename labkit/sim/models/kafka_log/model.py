@@ -382,7 +382,7 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into a sentence: a marker's transactional id (`name`) and partition (`where`)."""
+        """Return the values of a sentence's placeholders: the transactional id and the partition of a marker."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

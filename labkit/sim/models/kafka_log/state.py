@@ -255,7 +255,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Settings(NamedTuple):
-    """The parameters of the simulator, converted to their types."""
+    """The parameters of the simulator `kafka_log` as Python types; `budget` collects the limits on faults."""
 
     records: int
     partitions: int
@@ -336,7 +336,10 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with a new `job`, and with the number of ticks `since` (see `State`)."""
+    """Return the state with its job replaced by `job`.
+
+    `since` is the number of ticks since the last start of a checkpoint, end of the job, or restart.
+    """
     return as_state((job, *state[1:8], since, state.failures))
 
 

@@ -53,8 +53,8 @@ def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, dow
 
     All times have the same unit. In the worst case, the first record comes just after a checkpoint barrier. The next
     checkpoint starts after `interval`, or when the running checkpoint ends if that takes longer. Then `tolerated`
-    checkpoints expire, and each leaves its transactions to the next one. The last checkpoint takes all of
-    `checkpoint_timeout`, and then the job is down for `downtime`.
+    checkpoints expire one after the other, and each time the next checkpoint takes over the transactions. The last
+    checkpoint takes all of `checkpoint_timeout`, and then the job is down for `downtime`.
     """
     return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 

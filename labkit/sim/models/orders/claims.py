@@ -57,7 +57,7 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 
 
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
-    """Yield the rows that readers see, in order, and a complete read at each crash and at the end.
+    """Yield the rows that readers see, as they become visible, and a complete read at each crash and at the end.
 
     A row that recovery takes back later is yielded as part of an aborted transaction. With upserts (`keyed`), readers
     then see the earlier row of the key again, so that row is yielded a second time.
@@ -116,7 +116,10 @@ MEANWHILE = {
 
 
 def claims(settings: Settings, judge: Judge) -> Sequence[Property[State]]:
-    """Return the properties that a search checks."""
+    """Return the properties of the simulator `orders` that a search checks.
+
+    They say which rows readers may and must see; `judge` compares the rows with the expected ones.
+    """
     done = partial(is_done, settings)
     return [
         *(judge.claim(name, sentence, done) for name, sentence in ENDS.items()),

@@ -94,7 +94,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the durable plan for this step, which fixes its rows; None if no plan contains the step's first row."""
+    """Return the stored plan that fixes the rows of the step `job`; None if no plan contains the step's first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -330,7 +330,7 @@ class Orders(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence: `what` names the writes that happen together."""
+        """Return the values of a sentence's placeholders: `what` names the writes that happen together."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

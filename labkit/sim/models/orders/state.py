@@ -123,7 +123,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters of the simulator, converted to their types."""
+    """The parameters of the simulator `orders` as Python types, such as a `Design` instead of its text."""
 
     design: Design
     world: World

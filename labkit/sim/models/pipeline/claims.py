@@ -90,7 +90,11 @@ SENTENCES = {
 
 
 def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
-    """Return the properties that a search checks."""
+    """Return the properties of the simulator `pipeline` that a search checks.
+
+    `judged` compares the rows that readers have seen with the input. Other properties concern transactions and the end
+    of the query.
+    """
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     sentence = "In the end no transaction is left unfinished."
     properties.append(unless("no_orphan", Mood.ALWAYS, sentence, _orphan, is_over))

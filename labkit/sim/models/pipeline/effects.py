@@ -161,7 +161,7 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """One kind of driver step: its effect on a state, and words that describe it in pictures and sentences."""
+    """One kind of driver step: its effect on a state, and the words that pictures and sentences use for it."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str

@@ -323,7 +323,7 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence: `word` is the input word at the action's offset."""
+        """Return the values of a sentence's placeholders: `word` is the input word at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

@@ -48,9 +48,9 @@ class Writer(NamedTuple):
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return the steps in which a driver processes a batch up to `commits/N`.
+    """Return the steps of a driver for one batch, up to the file `commits/N`.
 
-    Each step lists the failpoints that the driver reaches after it.
+    Each step contains the failpoints that the driver reaches after it.
     """
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
@@ -108,8 +108,8 @@ def _with(task: Task, point: FailPoint) -> Task:
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Return the steps in which a driver commits one batch with these partitions and transactions (`handles`).
 
-    There are failpoints halfway through several steps of the same kind (such as commits), before the confirmation in
-    the write-ahead log, and at the end.
+    The steps contain up to three failpoints: halfway through several steps of the same kind (such as commits), before
+    the confirmation in the write-ahead log, and at the end.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -140,7 +140,10 @@ def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequenc
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return each batch that is finished (`commits/N`) but not yet committed, with the transactions in its votes."""
+    """Return each batch that is finished (`commits/N`) but not yet committed by the sink, with its transactions.
+
+    The stored votes of the batch name these transactions.
+    """
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
@@ -210,7 +213,7 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return two tuples for a batch that is already written: the steps that remain, and a few failpoints.
+    """Return two tuples for a batch whose rows are already in the store: the remaining steps, and some failpoints.
 
     `tasks` are all steps of the batch. The failpoints are those that the driver reaches although it skips their steps.
     """

@@ -284,7 +284,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of the simulator, converted to their types."""
+    """The parameters of the simulator `pipeline` as Python types, such as a `Strategy` instead of its name."""
 
     strategy: Strategy
     order: Order

@@ -29,7 +29,10 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends]) -> Sequence[Property[State]]:
-    """Return the properties of money and snapshots that a search checks; `ends` lists the channels."""
+    """Return the properties of the bank that a search checks: for example, that snapshots are consistent.
+
+    `values` are the simulator's parameters, and `ends` lists the channels.
+    """
     always = Mood.ALWAYS
     teller = Sentences(ends)
     properties = [
@@ -187,7 +190,7 @@ def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
 
 
 def text(ends: Sequence[Ends], state: State) -> str:
-    """Return a state as one line of text: processes, transfers in flight, the last snapshot, and possible events."""
+    """Return a state as one line of text: processes, transfers in flight, last snapshot, and events still allowed."""
     parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
     under_way = [
         f"{ends[number].name}: {listed(_message(ends, each) for each in queue)}"

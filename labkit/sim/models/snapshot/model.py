@@ -48,8 +48,8 @@ class Guards(RuleModel[State]):
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
             raise InvalidInput(
-                f"broken={self.broken} leaves out a rule of another algorithm than the chosen {self.algorithm}; "
-                f"set algorithm={owner}."
+                f"broken={self.broken} leaves out a rule that the algorithm {self.algorithm} does not have; set "
+                f"algorithm={owner}."
             )
         self.ends = ends(self.count)
         self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
@@ -126,7 +126,7 @@ class Guards(RuleModel[State]):
 class Bank(Guards):
     """The simulator of a bank whose branches send each other money and take snapshots of all accounts.
 
-    Raises `InvalidInput` if `broken` leaves out a rule of another algorithm than the chosen one.
+    Raises `InvalidInput` if `broken` leaves out a rule that the chosen algorithm does not have.
     """
 
     name, version, parameters = "snapshot", 1, PARAMETERS
@@ -282,7 +282,7 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values to fill into an action's sentence: a channel's sender and receiver, and an amount."""
+        """Return the values of a sentence's placeholders: a channel's sender and receiver, and an amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -113,7 +113,7 @@ class Ends(NamedTuple):
 
 
 def ends(processes: int) -> tuple[Ends, ...]:
-    """Return every channel between two different processes, given by its sender and its receiver, in order."""
+    """Return every channel between two different processes, sorted by the numbers of its sender and receiver."""
     return tuple(
         Ends(sender, receiver) for sender in range(processes) for receiver in range(processes) if sender != receiver
     )
