@@ -59,7 +59,7 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in labkit's own Python environment; then only its jars must be downloaded."""
+        """Whether the pipeline runs in labkit's own Python environment, so that users need only download JAR files."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 

@@ -207,7 +207,8 @@ class Order(OnCard):
 class Orders(Shown):
     """A table of all sink designs with their guarantees.
 
-    `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]` returns one design.
+    `orders["spark-append"]` returns the design of an existing system, and `orders["plan > visible > decision; upsert"]`
+    the design with these writes in this order and this kind of output.
     """
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Set one field of the form; fields that no longer fit the new value also change.
+        """Set the field `part` of the form to `value`, and change each other field that does not fit the new value.
 
         The fields are sink, store, order, failpoint and input. Raises `InvalidInput` for an unknown field or value,
         and `InvalidAction` while a job is running.

@@ -43,7 +43,10 @@ class CopyOutcome(OnCard):
 
 @dataclass(frozen=True)
 class ShopOutcome(OnCard):
-    """The verdict on the messages of `lab.shop`: which committed changes have no message, or several messages."""
+    """The verdict on the messages that a learner's program sent for the shop of `lab.shop`.
+
+    It says which committed changes have no message, and which have several.
+    """
 
     verdict: Verdict
 

@@ -53,8 +53,8 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
     Like the grader, it runs the cell with your answer in a fresh namespace. Before that, it runs the cells that set the
     notebook's parameters, and those of your own cells that the answer needs. With `strict=True` or the environment
-    variable LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, for programs that run the notebook. Raises
-    `InvalidInput` for an unknown exercise.
+    variable LABKIT_STRICT=1, a wrong or missing answer raises `NotPassed`, so that a program which runs the notebook
+    stops. Raises `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
         exercises.check(name, strict=strict)
@@ -156,10 +156,11 @@ def _exercises() -> ModuleType | None:
 
 
 def _own(name: str, module: str) -> ModuleType | None:
-    """Return `labkit.teach.<module>`, which tests a learner's own sink; if it cannot run here, print why, return None.
+    """Return `labkit.teach.<module>`, which tests a learner's own sink; None if it cannot run here.
 
-    `name` is the function that the learner called. The module cannot run in a browser, which cannot kill a sink. During
-    grading it does not run either, because the grader itself checks the answers.
+    In the second case, print the reason. `name` is the function that the learner called. The module cannot run in a
+    browser, which cannot kill a sink. During grading it does not run either, because the grader itself checks the
+    answers.
     """
     if IN_BROWSER:
         print(f"{needs_installation(name)} The text below describes the output that an installed lab shows here.")

@@ -71,7 +71,10 @@ class Waiting(NamedTuple):
 
 
 def _waiting(variant: Variant) -> Iterator[Waiting]:
-    """Yield combinations of arrived barriers and ended inputs, with the right decision of the simulator `barriers`."""
+    """Yield tests: the inputs with a barrier, the ended inputs, and the right decision.
+
+    The simulator `barriers` makes the right decision.
+    """
     inputs: int = variant["inputs"]
     model = make("barriers", {})
     assert isinstance(model, Barriers)

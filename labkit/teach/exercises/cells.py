@@ -100,10 +100,11 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
-    """Return a sentence on other cells that define `answer`, the Python name of an exercise's answer; empty if none do.
+    """Return a sentence on the cells that define the answer to an exercise but are not graded; empty if there are none.
 
-    `name` is the exercise, and `chosen` says which cell is graded. If the graded cell names this exercise in a comment,
-    other cells with the same comment are older versions of the answer, and the sentence does not mention them.
+    `name` is the exercise, `answer` is the Python name of its answer, and `chosen` says which cell is graded. If the
+    graded cell names this exercise in a comment, other cells with the same comment are older versions of the answer,
+    and the sentence does not mention them.
     """
     place = chosen.counts.get(name, -1)
     others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]

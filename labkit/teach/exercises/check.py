@@ -145,9 +145,10 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning if an answer passes in its notebook, although it does not pass when it runs as in grading.
+    """Print a warning if an answer, which has passed in its notebook, fails when it runs as in grading.
 
-    `graded` is the run as in grading, and `findings` are its results. Known reasons why this run fails are printed too.
+    `graded` is the run as in grading, and `findings` are its results. The warning also says why the run fails, if
+    labkit knows a reason.
     """
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)

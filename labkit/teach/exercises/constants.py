@@ -65,7 +65,7 @@ class Settings:
     parameters: Callable[[Chosen], Mapping[str, object]] = dict
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules with the learner's settings, until one violates a claim."""
+        """Simulate all schedules with the learner's settings; the answer fails if one violates a claim in `claims`."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, {**self.parameters(chosen), **dict(variant.parameters)})

@@ -46,8 +46,9 @@ def plain(value: object) -> Plain:
 
     Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass those of
     the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that contains nothing but `...`.
-    Raises `NotPlain` for `...` among other values, for other types, and beyond `DEEPEST`, `LARGEST` or
-    `MOST_CHARACTERS`. Passes on any error that a method of the learner's own type raises.
+    Raises `NotPlain` for `...` among other values, for other types, and for values that are deeper, larger or longer
+    than `DEEPEST`, `LARGEST` and `MOST_CHARACTERS` allow. Passes on any error that a method of the learner's own type
+    raises.
     """
     if _is_small(value):
         return cast("Plain", value)

@@ -69,7 +69,7 @@ def joined_as(key: str, step: Step) -> Iterator[Step]:
 
 
 def joined(word: str, number: int) -> Iterator[Step]:
-    """Yield pairs of steps that get equal keys if a key joins its parts by usual separators, perhaps before a hash.
+    """Yield pairs of steps that get equal keys if a key (or the text that it hashes) joins its parts by a separator.
 
     `number` should have several digits, so that padding with zeros does not change it.
     """

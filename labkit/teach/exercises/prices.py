@@ -55,7 +55,7 @@ def lost(interval: float, cost: float, between: float) -> float:
 def cheapest(cost: float, between: float) -> float:
     """Return the smallest fraction of its time that a job can lose, found by trying `TRIED` commit intervals.
 
-    A commit takes `cost`, and there is a crash every `between`, as in `lost`.
+    `cost` is the duration of a commit, and `between` the time between two crashes, as in `lost`.
     """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)

@@ -151,7 +151,7 @@ def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]
 
 
 def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
-    """Yield calls that get equal keys if a key joins its parts without separators, or adds multiples of its numbers.
+    """Yield calls that get equal keys if a key joins its parts without separators, or is a sum such as 10 * a + b.
 
     For example, partition 1 and offset 11 give the same digits as partition 11 and offset 1, and 10 * partition +
     offset is the same for partition 0 and offset 10 as for partition 1 and offset 0.

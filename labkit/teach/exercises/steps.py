@@ -110,8 +110,8 @@ def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: S
     """Run a sink from its beginning, with recorded replies, until it makes a new request or ends; return the event.
 
     The event is `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
-    repeat its earlier requests. `exchanges` are the earlier requests with their replies. A sink that is not written yet
-    returns or raises what its stub does.
+    repeat its earlier requests. `exchanges` are the earlier requests with their replies. If the sink is still an
+    unchanged stub, the function returns or raises the same as the stub.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

@@ -75,7 +75,10 @@ def connected(place: Place) -> Connection:
 
 
 def inserted(data: bytes) -> Change | None:
-    """Return the change in an Insert of `pgoutput`, or None (PostgreSQL 18, Logical Replication Message Formats)."""
+    """Return the change in an Insert message of `pgoutput`; None for any other message.
+
+    Source: PostgreSQL 18, Logical Replication Message Formats.
+    """
     if data[:1] != b"I":
         return None
     values, rest = [], data[8:]

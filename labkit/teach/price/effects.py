@@ -62,11 +62,11 @@ class Effects(Tabled, dict[tuple[str, int], Counts]):
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of rows in a batch, ascending."""
+        """The measured batch sizes (numbers of rows), ascending."""
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """Return the names of a sink's counts, such as `files`, that grow from the smallest to the largest batch."""
+        """Return the names of the counts, such as `files`, that are greater for the largest batch than the smallest."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 

@@ -254,7 +254,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Update one row now and then until `ended` is set, and return how long each update waited for the lock (s)."""
+    """Update one row now and then until `ended` is set; return how many seconds each update waited for the lock."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a simple fraction of the interval, so that the updates fall on different moments of it.
