@@ -136,7 +136,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account; raise `InvalidInput` if it is not one student."""
+    """Return the key of the student with this name, id or account; `InvalidInput` if no student fits, or several."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})

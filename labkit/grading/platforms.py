@@ -121,7 +121,7 @@ _DATES = tuple(
 
 
 def _owner(platform: Platform, account: str, name: str, **more: Any) -> Origin:
-    """Return the student with this account (number or name) on a platform, and `more` facts about the upload."""
+    """Return the `Origin` of an upload: a student with this account on a platform, and `more` facts."""
     return Origin(f"{platform}-{account}", shown(name), platform, account, **more)
 
 

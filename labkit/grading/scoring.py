@@ -458,7 +458,7 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return the score for one exercise: points given by hand, else partial credit, else the grader's points."""
+    """Return the score for one exercise: points given by hand, otherwise partial credit or the grader's points."""
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")

@@ -266,7 +266,7 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The top-level folders that are Git clones, or the clones directly inside the only top-level folder."""
+        """The names of folders that are Git clones: top-level folders, or folders in the only top-level folder."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:

@@ -106,7 +106,10 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return a row (offset, item, price) for each order, and send a mail for each; `outside` has prices and mails."""
+    """Return a row (offset, item, price) for each order, and send a mail for each.
+
+    `outside` is the directory of the price list and the mails.
+    """
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 

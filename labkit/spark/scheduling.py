@@ -62,7 +62,10 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command, which dies with this process. Raises `RuntimeError` if its exit code is not in `fine`."""
+    """Run a command and return its exit code. If this process dies, the command ends too.
+
+    Raises `RuntimeError` if the exit code is not in `fine`.
+    """
     done = subprocess.run(
         words,
         check=False,

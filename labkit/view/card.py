@@ -64,7 +64,7 @@ class Cell(NamedTuple):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """Return an HTML table; a row's first cell is its heading. There is no heading line if all of `head` is empty."""
+    """Return an HTML table; a row's first cell is its heading. Without any text in `head`, it has no heading line."""
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
     return tag(

@@ -205,7 +205,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return a dict from box id to all the different contents that this box has in the pictures."""
+    """Return a dict from box id to the different contents that the box has in the pictures of a run."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:

@@ -43,7 +43,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last action; if another run was opened since, go back to the run before.
+        """Undo the last change of the run: an action, new parameters, or the opening of another run.
 
         Raises `InvalidAction` if there is nothing to undo.
         """

@@ -51,7 +51,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Replace the run by `walk`. Steps at the beginning that are the same in both runs are not computed again."""
+        """Replace this run by the run `walk`. Steps with which both runs begin are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:

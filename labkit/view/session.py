@@ -82,7 +82,7 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last action; if another run was opened since, go back to the run before.
+        """Undo the last change of the run: an action, new parameters, or the opening of another run.
 
         Raises `InvalidAction` if there is nothing to undo.
         """
@@ -138,13 +138,13 @@ class Session:
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
         """Return one `Prospect` for each action that is possible at step `at` (default: the current step).
 
-        It says whether no, some or all runs that begin with this action violate a property.
+        A `Prospect` says whether no, some or all runs that begin with its action violate a property.
         """
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
     def sees_all(self, at: int) -> bool:
-        """Return whether `prospects` could search all schedules (sequences of actions) that continue step `at`."""
+        """Return whether `prospects` could search all schedules (sequences of actions) that begin after step `at`."""
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:

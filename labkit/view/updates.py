@@ -182,7 +182,7 @@ _AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
 
 
 def parts_of(story: Story, step: int, action: Action) -> list[str]:
-    """Return the ids of all boxes and channels in the picture of step `step` on which a click takes this action."""
+    """Return the ids of the boxes and channels in a step's picture that take this action when a reader clicks them."""
     model, before = story.model, story.scenes[step]
     box, event, touches = story.drawing.place(model, action)
     parts = [box, *(touches if event is not Event.STEP else ())]

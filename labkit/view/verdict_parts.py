@@ -47,7 +47,7 @@ def why(verdict: Verdict) -> str:
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as a row of a table, as a dict from column to text.
+    """Return a verdict as a table row: a dict from column to text.
 
     The column `unexplained` is left out if the output has no unexpected rows.
     """

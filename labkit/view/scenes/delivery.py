@@ -80,7 +80,7 @@ def _ids(bits: Ids) -> str:
 def place(model: Delivery, action: Action) -> Place:
     """Return the place of an action in the picture: the box of the process that carries it out.
 
-    For a network fault, it is the box of the process to which the affected message is on its way.
+    The place of a network fault is the box of the process that would receive the affected message.
     """
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
