@@ -57,7 +57,7 @@ class FailPoint(StrEnum):
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point is inside a Spark task. When it is reached, other tasks may be at any stage."""
+        """Return whether the point is inside a Spark task. When a task reaches it, other tasks may be at any stage."""
         return self in IN_TASK
 
 

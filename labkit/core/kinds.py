@@ -49,7 +49,7 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the value for what a user typed, such as `Strategy.WAL` for `"wal"`. Raises `Unfit` if it is wrong."""
+        """Convert what a user typed to a value, such as `"wal"` to `Strategy.WAL`. Raises `Unfit` if that fails."""
 
     def of_text(self, text: str) -> object:
         """Convert an option's text from the command line to the type that `read` expects."""

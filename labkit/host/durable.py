@@ -74,7 +74,10 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Fsync a folder, so that files created, renamed or removed in it stay so after a power cut. Raises `OSError`."""
+    """Fsync a folder, so that a power cut does not undo the creation, renaming or removal of files in it.
+
+    Raises `OSError`.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

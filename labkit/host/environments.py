@@ -101,7 +101,10 @@ def find_uv() -> list[str] | None:
 
 
 def pip_command() -> list[str]:
-    """Return the command that starts pip for this Python, or uv's pip. Raises `ServiceUnavailable` without both."""
+    """Return the command that starts pip for this Python; without pip, the command that starts pip by uv.
+
+    Raises `ServiceUnavailable` if neither pip nor uv is installed.
+    """
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     if (uv := find_uv()) is None:

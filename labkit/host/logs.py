@@ -70,7 +70,10 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """Return line `offset` (from 0) of a text file. Raises `InvalidInput` if it is not UTF-8 text or is too long."""
+    """Return the text in `raw`, which is line `offset` (from 0) of the file `path`.
+
+    Raises `InvalidInput` if the line is not UTF-8 text or is too long.
+    """
     _refuse_long(raw, path, offset)
     try:
         line = raw.decode("utf-8")

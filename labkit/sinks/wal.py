@@ -52,7 +52,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Append the logged rows of a batch to the store, then confirm the batch; do nothing if it is confirmed."""
+        """Append the logged rows of a batch to the store, then confirm the batch. Do nothing for a confirmed batch."""
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]

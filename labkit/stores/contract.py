@@ -127,7 +127,7 @@ class Keyed(Protocol):
     def upsert(self, *rows: Observation) -> None:
         """Write each row in place of the earlier row of its key, in one atomic step if the store supports this.
 
-        The rows of one call must have distinct keys. After the call they survive the death of this process.
+        The rows of one call must have distinct keys. After the call the rows survive the death of this process.
         """
 
 

@@ -208,7 +208,7 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows with one write and no fsync; only after `close` they also survive a power cut."""
+        """Append the rows with one write, without fsync, so that they survive a power cut only after `close`."""
         with durable.explained(self._log):
             if self._descriptor is None:
                 durable.make_folder(self.folder)

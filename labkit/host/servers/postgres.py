@@ -251,7 +251,7 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Send these signals one after another until the server is gone; return the last one sent, if any."""
+        """Send these signals one after another until the server is gone; return the last signal sent, or None."""
         sent = None
         for number in signals:
             pid = self._pid()

@@ -29,7 +29,10 @@ PROTECTING = frozenset({"mprotect", "pkey_mprotect"})
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a system call's argument; the kernel intercepts the call only if it is true."""
+    """A condition on the low 32 bits of an argument of a system call.
+
+    The kernel intercepts the call only if the condition is true.
+    """
 
     argument: int
     """The position of the argument, from 0."""

@@ -60,8 +60,8 @@ def watch(
     count as a call. `tick` is called about every 50 ms. If `decide` or `tick` answers KILL, everything that the command
     ever started is killed, and the held call never happens. After the answer HOLD, this call stays held until
     everything is killed, while `decide` is asked about the calls of the other threads. If `decide` answers with a
-    `Fault`, the call suffers this fault, and `WatchedRun.faults` has the evidence. With `contents`, calls that write
-    include their bytes. `linger` is how many seconds other processes may outlive the command.
+    `Fault`, the call suffers this fault, and `WatchedRun.faults` has the evidence. With `contents`, the `Call` of a
+    write includes the bytes to write. `linger` is how many seconds other processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard,

@@ -92,7 +92,7 @@ class Journal:
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
 
-        A pair other than the one that `begin` returned means that the transaction was aborted and its name used again.
+        If `begin` returned another pair, the transaction was aborted and its name was used again.
         """
         try:
             status = self._path(handle, OPEN).stat()

@@ -43,7 +43,8 @@ def marked(
 ) -> Iterator[Callable[[Observation], None]]:
     """Open one transaction for a batch's rows and its marker, as `labkit.stores.contract.Atomic` says.
 
-    `refuse_fenced` gets the query and this driver's number; it raises an error if a later driver has replaced this one.
+    `refuse_fenced` is called with the query and this driver's number. It raises an error if a later driver has replaced
+    this driver.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)

@@ -62,7 +62,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take an idle connection, or open a new one. It is reserved for the caller until `give`."""
+        """Take an idle connection, or open a new one. No other caller gets this connection before `give` is called."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = _keeper.take(self._key(), self._clock()) or self._new()
         with self._lock:
