@@ -214,7 +214,10 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """Starts and ends the Spark drivers of several runs, among them standby drivers, which start before a crash."""
+    """Starts and ends the Spark drivers of several runs.
+
+    It also starts standby drivers, which are ready before a crash and continue the run after it.
+    """
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -301,7 +304,7 @@ class DriverPool:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """If the setup requests standby drivers, start one for each planned crash; wait for each until it is ready."""
+        """If the setup requests standby drivers, start one for each planned crash, and wait until each is ready."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

@@ -60,7 +60,7 @@ class Background:
 
 
 class Work(NamedTuple):
-    """One query that this driver has to execute, with the options of its run and its planned crash, if there is one."""
+    """One query that this driver has to execute, with its run's options, and its planned crash or None."""
 
     task: QueryTask
     scenario: Scenario

@@ -36,7 +36,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Records one driver's crashes, errors and durations in the runs that it executes, and passes events to `tell`."""
+    """Stores a driver's crashes, errors and durations in the runs that it executes, and passes each event to `tell`."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -102,7 +102,10 @@ class DriverEvents:
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """After the driver's processes have ended, note each run's crash, or an error if the crash is not proven."""
+        """Note each run's crash after the driver's processes have ended.
+
+        If the evidence does not prove a run's crash, note an error instead.
+        """
         for run in self._runs.values():
             try:
                 self._conclude(run)

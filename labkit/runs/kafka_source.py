@@ -135,9 +135,9 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag.
+    """Commits the end offsets of each finished batch to the run's consumer group, so monitors can show the job's lag.
 
-    A failed commit is only printed to standard error, because the job itself never reads these offsets.
+    If a commit fails, a message on standard error is enough, because the job itself never reads these offsets.
     """
 
     def __init__(self, folder: RunFolder) -> None:

@@ -145,11 +145,12 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """Return for how many seconds readers of each key could have read wrong values, and correct rows were hidden.
+    """Return how long readers could have read wrong values of each key, and how long correct rows were hidden.
 
-    `expected` are the rows that the run should output, `rows` are the visible rows, and `shown` has the times of each
-    row in `rows`. `hidden` are the rows that were hidden at the end of the run, at the time `ended` (seconds since
-    1970). `ready` maps offsets of rows to the times of their pre-commits; it is None if these times are unknown.
+    The unit is seconds. `expected` are the rows that the run should output, `rows` are the visible rows, and `shown`
+    has the times of each row in `rows`. `hidden` are the rows that were hidden at the end of the run, at the time
+    `ended` (seconds since 1970). `ready` maps offsets of rows to the times of their pre-commits; it is None if these
+    times are unknown.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None

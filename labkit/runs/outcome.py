@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def seen(self) -> str:
-        """One line of text with the values that readers could have seen, in order, and the crashes between them."""
+        """One line of text: the values that readers could have seen, by time, with the crashes between them."""
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of each crash, in order: a dict with fields such as `point`, `batch`, `signal` and `files`."""
+        """The evidence of each crash, oldest first, as a dict with fields such as `point`, `batch` and `signal`."""
         return self.record.crashes
 
     @property

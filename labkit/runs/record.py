@@ -52,7 +52,10 @@ class RunRecord:
 
     @property
     def events(self) -> Iterator[Seen]:
-        """Every row that readers could have seen, in order, and between them the moments at which a reader looked."""
+        """Every row that readers could have seen, in the order in which the rows became visible.
+
+        Between the rows are the moments (`Reading`) at which a reader looked.
+        """
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property

@@ -57,7 +57,7 @@ class Run:
 
     @property
     def crashes_left(self) -> tuple[Crash, ...]:
-        """The planned crashes that have not happened yet, in order."""
+        """The planned crashes that have not happened yet, in the order in which they will happen."""
         return self.scenario.crashes[len(self.crashes) :]
 
     @property
@@ -137,7 +137,10 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load the evidence of an earlier process, if any. Raises `InvalidInput` if the file is damaged."""
+        """Load the evidence that an earlier process has written to the run's folder, if there is any.
+
+        Raises `InvalidInput` if the file is damaged.
+        """
         path = self.folder.evidence
         if not path.exists():
             return

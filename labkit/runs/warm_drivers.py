@@ -101,7 +101,10 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Raised to stop waiting for permission to start a driver (LABKIT_TURNS), because nobody needs the driver now."""
+    """Raised to stop a wait for permission to start a driver, because nobody needs the driver any more.
+
+    Permission is necessary if LABKIT_TURNS limits the number of simultaneous runs.
+    """
 
 
 class WarmDrivers:
@@ -166,7 +169,7 @@ class WarmDrivers:
         return None
 
     def end(self) -> None:
-        """Kill every driver that no run has taken. They are replaced only after the next call of `want`."""
+        """Kill every driver that waits for a run. New drivers replace them only after the next call of `want`."""
         with self._changed:
             self._wanted = False
             self._changed.notify()

@@ -53,7 +53,7 @@ class Watch:
 
     @property
     def of(self) -> int:
-        """The number of steps in a full progress bar; `done` of them are complete."""
+        """The value of `done` at which the progress bar is full."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: events.AnyEvent) -> None:

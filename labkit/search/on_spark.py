@@ -122,7 +122,7 @@ def explore_on_spark(
 
 
 class Levels:
-    """The part of a search that runs in Spark's driver: it processes one level after the other."""
+    """The part of a search on Spark that runs in the driver process: it processes one level after the other."""
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -290,7 +290,7 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Check the states that these numbers encode, and compute their successors unless this level is the last."""
+        """Check the states that these numbers encode; unless the search ends here, also compute their successors."""
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:
@@ -344,9 +344,9 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the new states among those sent to partition `part` for the next level, and return how many they are.
+    """Store the new states among those sent to partition `part` for the next level, and return their number.
 
-    `level` is the number of steps from the start to the states from which these were reached. `width` is the number of
+    `level` is the number of steps from the start to the states whose successors were sent. `width` is the number of
     bytes of an encoded state. Each pair in `senders` names a file with sent states by its kind and the partition of the
     task that wrote it. The kind is `sent`, or `late` for states with a value that first needed a code.
     """

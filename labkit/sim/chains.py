@@ -43,7 +43,7 @@ class Chain(NamedTuple):
     def order(self) -> Order:
         """Return whether the sink commits before or after the engine logs a batch as finished.
 
-        This commit order is the engine's if the sink supports it, and otherwise the sink's default.
+        The result is the order that the engine uses if the sink supports it, and otherwise the sink's default order.
         """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]

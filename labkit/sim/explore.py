@@ -335,7 +335,7 @@ def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) ->
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every enabled action in `states`. Yield for each state its number of actions, and a list of its successors.
+    """Take every enabled action in `states`; yield for each state the number of its actions, and a list of successors.
 
     A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a common successor of
     several states is yielded only with the first of these states.

@@ -144,9 +144,9 @@ def unless(
 def possible(
     name: str, sentence: str, holds: Callable[[StateT], bool], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a "sometimes" property: `holds` is true in at least one of the states that `where` selects.
+    """Return a "sometimes" property: `holds` must be true in at least one of the states that `where` selects.
 
-    No single state violates such a property, so it gives no reason for a violation.
+    Since no single state can violate such a property, it never gives a reason for a violation.
     """
     return Property(name, Mood.SOMETIMES, sentence, holds, lambda _state: "", where)
 

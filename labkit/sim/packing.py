@@ -25,7 +25,7 @@ class _Bits:
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Reserve one more bit for part number `part` of a state, and return it."""
+        """Reserve one more bit for part number `part` of a state; return the number in which only this bit is 1."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -153,7 +153,10 @@ class Packer(Generic[StateT]):
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:
-        """Return the number that encodes a state. Raises `TypeError` if its number of processes has changed."""
+        """Return the number that encodes a state.
+
+        Raises `TypeError` if the state has another number of processes than the initial state.
+        """
         parts: Any = state if self._row < 0 else self._parts(state)
         return sum(map(getitem, self._tables, parts))
 
@@ -169,7 +172,7 @@ class Packer(Generic[StateT]):
 
 
 def compact(numbers: Sequence[int]) -> Sequence[int]:
-    """Return the numbers as an array with eight bytes for each, or unchanged if one of them is too large for that."""
+    """Return the numbers as an array of 8-byte integers, or unchanged if one of them does not fit into 8 bytes."""
     try:
         return array("Q", numbers)
     except OverflowError:

@@ -47,7 +47,7 @@ class Quotient(Overlay[StateT]):
     def actions(self, state: StateT) -> Sequence[Action]:
         """Return the enabled actions, except those of a process that is in the same state as an earlier process.
 
-        The excepted actions would only lead to states that are equivalent to others.
+        The actions left out would only lead to states that are equivalent to others.
         """
         seats = self.model.seats(state)
         return [

@@ -186,7 +186,7 @@ def word_of(kind: type[WordT], text: str, what: str) -> WordT:
 
 
 def atomic(writes: Iterable[Write]) -> AtomicSet:
-    """Return writes that become durable together as a tuple, in the order of the enumeration `Write`."""
+    """Return a set of writes that become durable together as a tuple, sorted as in the enumeration `Write`."""
     return tuple(sorted(writes, key=list(Write).index))
 
 
@@ -279,7 +279,7 @@ def nonsense(design: Design) -> str:
 
 
 def contradiction(recovery: Recovery) -> str:
-    """Return a clause that says why two of these recovery rules exclude each other; an empty text if no two do."""
+    """Return a clause that says why two of these recovery rules exclude each other; an empty text if none do."""
     if recovery.undoes and (recovery.skips or recovery.leftover is not Leftover.DROPPED):
         return "recovery that undoes output can neither skip nor finish output"
     return ""

@@ -114,7 +114,10 @@ class VerdictGrid(Shown):
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return an HTML table, in which real runs link to their reports in the folder with the URL `beside`."""
+        """Return the grid as an HTML table.
+
+        `beside` is the URL of the folder with the real runs, so that their cells can link to their reports.
+        """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
             for point in self.points

@@ -71,7 +71,10 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of `Barriers`. If the job stops forever, the reason given names a task that waits."""
+        """Return the properties of `Barriers`.
+
+        If the job can stop forever, the reason for this violation names a task that waits.
+        """
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]

@@ -50,8 +50,8 @@ class OpenResolution(Pipeline):
     def _may_retry(self, state: State, number: int) -> bool:
         """Return whether the engine may repeat the task that wrote transaction `number`.
 
-        The transaction must be prepared, and come from the first run of a task in the current batch. A task is repeated
-        at most once, and the number of repeated tasks is limited.
+        The transaction must be prepared, and the task must belong to the current batch and not be a repetition itself.
+        A task is repeated at most once, and the number of repeated tasks is limited.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]

@@ -39,10 +39,10 @@ class Change(NamedTuple):
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
     """Return the exactly-once designs that need the fewest edits of `design`; empty if more than `most` are needed.
 
-    A `Design` is the order of a job's durable writes, with recovery rules. The results are exactly-once even if a step
-    that is repeated after a crash gets other rows than before. With `quietly`, readers must also never see that a value
-    goes back to an earlier one, or that only some rows of a step are visible. `held` are writes of another system, such
-    as an engine. An edit may neither move nor remove them, nor make another write atomic with them.
+    A `Design` is the order of a job's durable writes, with recovery rules. Each result is exactly-once even if a step
+    that is repeated after a crash gets other rows than before. With `quietly`, readers must also never see a value go
+    back to an earlier one, and never see only some rows of a step. `held` are writes of another system, such as an
+    engine: an edit may not move them, remove them, or make another write atomic with them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):

@@ -56,7 +56,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the order of writes in this cell of the table; None if no store can implement it."""
+    """Return the order of writes in the cell (block, row, column) of the table; None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:

@@ -101,7 +101,7 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a pair: a task after it has copied its state for checkpoint `due`, and the rows to commit with it.
+    """Return a pair: a task after it has copied its state for checkpoint `due`, and the rows that `due` will commit.
 
     The rows are a multiset, which is empty (0) for all tasks but the sink.
     """
@@ -249,7 +249,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Commit all transactions of checkpoints up to `number`; return the visible rows and the remaining transactions."""
+    """Commit all transactions of checkpoints up to `number`; return the rows now visible and the other transactions."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

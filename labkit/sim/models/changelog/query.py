@@ -61,9 +61,9 @@ READS = ("apply", "delete", "insert")
 
 
 class Total(NamedTuple):
-    """The sum of the counts in the consumer's table after one message was read or lost, and the right sum.
+    """The sum of the counts in the consumer's table after one message was read or lost, and the correct sum.
 
-    The right sum is that of a batch query over the same input records.
+    The correct sum is the one that a batch query over the same input records gives.
     """
 
     message: str
@@ -88,7 +88,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total` for each message that was read or lost in a run with these states and actions, in order."""
+    """Return one `Total` for each message that was read or lost in a run, in the order of these events."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0

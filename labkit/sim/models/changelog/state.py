@@ -55,7 +55,7 @@ Table = tuple[Row, ...]
 class Query(NamedTuple):
     """The state of the continuous query: the offset of the next record, and the count of each key.
 
-    Both exist twice: in memory, and as the query last saved them. After a crash, the query reads the saved ones.
+    Each of the two exists in memory, and as a saved copy that the query reads after a crash.
     """
 
     saved: Durable[int] = 0

@@ -26,7 +26,7 @@ SENTENCES = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether no process has anything left to do, and no message is in flight."""
+    """Return whether all processes have finished their work, and no message is in flight."""
     idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 

@@ -25,7 +25,10 @@ def next_name(settings: Settings, job: Job) -> int:
 
 
 def can_write(settings: Settings, job: Job) -> bool:
-    """Return whether the producer may write; if all transactions share one id, the last must be committed first."""
+    """Return whether the producer may write the next record.
+
+    If all transactions share one id, the producer must wait until the transaction before this one is committed.
+    """
     if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
@@ -138,7 +141,7 @@ def may_send(settings: Settings, job: Job) -> bool:
 
 
 def recovered(job: Job) -> Job:
-    """Return the job; if it has just finished its recovery, its phase changes from RECOVERING to RUNNING."""
+    """Return the job, in the phase RUNNING instead of RECOVERING if it has nothing left to commit or to fence."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job

@@ -324,7 +324,7 @@ class KafkaLog(Broker):
     def _written(self, state: State, job: Job) -> State | None:
         """Return the state after the job has written its next record; None if Kafka refuses the write.
 
-        If the record's transaction is not open in its partition, the coordinator must first add the partition to it.
+        If the job's transaction has no record in the partition yet, the coordinator first adds the partition to it.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None

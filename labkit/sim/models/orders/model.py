@@ -70,9 +70,9 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count of the input's only word before the step with number `step`.
+    """Return the running count of the input's only word before the first row of step number `step`.
 
-    The first row of this step, which the count does not yet contain, is at `offset`.
+    This row is at `offset`; the count does not contain it.
     """
     design = settings.design
     if Write.STATE not in design.writes:

@@ -204,7 +204,7 @@ class Job(NamedTuple):
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return the operator state after this step: its running count."""
+        """Return the state of the operator after this step: the running count that it must remember."""
         return Snapshot(self.step, self.end, self.base + self.end - self.start)
 
 

@@ -38,7 +38,7 @@ _VISIBILITY = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether the run is over: the query has ended, and no replaced driver that is still alive has work left."""
+    """Return whether the run is over: the query has ended, and no replaced driver still has steps to take."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 

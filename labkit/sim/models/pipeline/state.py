@@ -53,8 +53,8 @@ class Driver(NamedTuple):
     """The memory of one driver process, which a crash loses completely.
 
     `todo` has the remaining steps of the driver's main thread, and `settling` the remaining steps of the thread that
-    handles notifications. `notice` is the batch of a notification that waits for this thread, and `batch` the last
-    batch that this driver has planned; -1 means none.
+    handles notifications. `notice` is the batch of a notification that waits for this thread, or -1. `batch` is the
+    last batch that this driver has planned, or -1.
     """
 
     place: Place = Place.DEAD

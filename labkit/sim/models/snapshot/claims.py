@@ -117,7 +117,7 @@ def _all_there(state: State) -> bool:
 
 
 def is_up(state: State) -> bool:
-    """Return whether no process is down."""
+    """Return whether all processes are up."""
     return all(process.account is not None for process in state.processes)
 
 

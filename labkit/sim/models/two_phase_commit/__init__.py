@@ -19,7 +19,10 @@ def build(values: Values) -> TwoPhaseCommit | Textbook:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return for how many steps each participant was blocked; nothing for the textbook simulator, which blocks none."""
+    """Return a dict with the number of steps for which each participant was blocked (`blocked_steps`).
+
+    The dict is empty for the simulator with `textbook`, in which no participant is ever blocked.
+    """
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

@@ -105,7 +105,7 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """The simulator of two-phase commit in which coordinator and participants can crash and messages get lost."""
+    """The simulator of two-phase commit in which coordinator and participants can crash, and messages can get lost."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
