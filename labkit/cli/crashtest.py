@@ -118,7 +118,10 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield the options in the order of --help: the subject, then common options, then those of one kind of subject."""
+    """Yield the options in the order of --help: those that name the sink or pipeline, common ones, then the others.
+
+    The others are those that only sinks have, and those that only pipelines have.
+    """
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)
         prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""

@@ -98,12 +98,15 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Return a simulator's parameters from texts such as `participants=3`. Raises `InvalidInput` for other texts."""
+    """Return a simulator's parameters as a dict, such as {"participants": "3"} for the text `participants=3`.
+
+    Raises `InvalidInput` for a text of another form, or if a parameter is set twice.
+    """
     parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InvalidInput(f"--set {text[:60]}: this is no pair name=value; write one, as in --set participants=3.")
+            raise InvalidInput(f"--set {text[:60]}: write it as name=value, as in --set participants=3.")
         if name in parameters:
             raise InvalidInput(f"--set {text[:60]}: {name} is set twice; leave one of them out.")
         parameters[name] = value

@@ -111,7 +111,7 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def simulated(cell: Cell) -> dict[str, Any] | None:
-    """Return the simulated result of one combination; None if the simulator does not model its store."""
+    """Return the simulated result of one combination; None if the simulator does not model the combination's store."""
     if not is_modelled(cell.store):
         return None
     return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
@@ -161,7 +161,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
     """Raise `ServiceUnavailable` if a run of these combinations needs a server that is missing or unsuitable.
 
-    Call this before a folder is created, so that none is created in vain.
+    Call this before the folder of the run is created, so that no empty folder is left if a server is missing.
     """
     for cell in cells:
         try:

@@ -50,7 +50,10 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return one row of the user's reader as id, key and amount. Raises `TypeError` or `ValueError` if it is no row."""
+    """Return one row of the user's reader as id, key and amount; a field that the row does not have is None.
+
+    Raises `TypeError` or `ValueError` for a value that is no row.
+    """
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

@@ -19,7 +19,7 @@ VIOLATED = "violated"
 
 
 class ClaimPart(Struct, frozen=True):
-    """The claim in a JSON report of a crash test: how firm the guarantee is, and the best guarantee still possible."""
+    """The claim in a JSON report: how firmly the test supports the guarantee, and the best guarantee still possible."""
 
     strength: Strength
     at_best: Guarantee
@@ -108,7 +108,7 @@ def read_report(path: Path) -> ReportPart:
         raise InvalidInput(f"{path}: this report cannot be read ({error.strerror}); name another file.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: this is no report of a crash test ({error}); name a file with the output of `labkit crashtest "
+            f"{path}: this is not a report of a crash test ({error}); name a file with the output of `labkit crashtest "
             "--json`, or report.json in the folder of --out."
         ) from None
 
@@ -142,7 +142,7 @@ class Comparison:
 
     @property
     def _tried_less(self) -> bool:
-        """Whether a run that is missing in the later, incomplete test might have shown a weaker guarantee."""
+        """Whether the later test lacks a run of the earlier test that might have shown a weaker guarantee."""
         assert self.before is not None
         was, now = self.before.claim, self.after.claim
         if was.at_best is Guarantee.NONE or now.strength is Strength.COMPLETE:
@@ -225,7 +225,8 @@ class Comparison:
 def _is_weaker(before: FaultPart, after: FaultPart) -> bool:
     """Return whether one kind of fault does more harm in the later report (`after`) than in the earlier one (`before`).
 
-    That is so if only the later report has a run with this fault that goes wrong, or if its guarantee is weaker.
+    That is so if a run with this fault goes wrong only in the later report, or if runs go wrong in both, and the later
+    report's guarantee under this fault is weaker.
     """
     if not after.weakest:
         return False

@@ -113,7 +113,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the paths of Spark's own files, without those that begin or end a batch."""
+        """Return the masked paths of Spark's own files, except those by which Spark begins or ends a batch."""
         own = [each for each in effects if self._is_of_engine(each)]
         return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
 

@@ -110,7 +110,7 @@ def generate_large() -> Rows:
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """Return `batches` batches of `per_batch` generated rows; their ids begin at `base + first * per_batch`.
+    """Return `batches` batches of `per_batch` generated rows; the lowest id is `base + first * per_batch`.
 
     `first` is the number of batches that an earlier query wrote. If it is not 0, the rows get keys that the earlier
     query did not use.

@@ -109,7 +109,7 @@ class SinkVariants(Further):
             _end(harness, run)
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash before Spark's commit of a batch, and let Spark repeat the batch with other rows (`_moved`)."""
+        """Crash before Spark's commit of a batch, and let Spark repeat the batch with other rows (from `_moved`)."""
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))

@@ -244,7 +244,7 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return a list of runs to make: second crashes in recoveries, crash loops, and plain starts after recoveries.
+        """Return the runs to make with a second crash in a recovery, a crash loop, or a plain start after a recovery.
 
         Call this when the runs with one crash are over, because they show what restarts do. With `every`, the list has
         all *directed* second crashes (those that a restart suggests, for example by a call that only restarts make),
@@ -368,8 +368,8 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs; with `--only` or `--since`, these are left out.
 
-        If the pipeline keeps state outside of the watched folders, always yield one more job, which starts no process;
-        its result makes the guarantee unknown.
+        If the pipeline keeps state outside of the watched folders, also yield a job that starts no process, even with
+        these options. Its result makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()

@@ -304,8 +304,7 @@ def write_part(call: Call, kind: str = "") -> None:
 def reached(start: Start, at: Point) -> bool:
     """Return whether a start of the pipeline was killed at its crash point `at`.
 
-    If `at` is the end of the command, but the command never ends by itself, return whether all rows were there when
-    labkit killed it.
+    At the end of a command that never ends by itself, the result is True if all rows were there when labkit killed it.
     """
     if start.watched.held is not None:
         return True

@@ -67,7 +67,7 @@ class Expectation:
 
     @property
     def by_offset(self) -> Mapping[int, Any]:
-        """A dict from index to expected row; `seen` uses these indices as the ids of rows."""
+        """A dict from the index of each expected row to this row; `seen` uses these indices as the ids of rows."""
         return dict(enumerate(self.values))
 
     @property
@@ -156,7 +156,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, because no row of `read` (which the reader returned) equals an expected row of `values`.
+    """Raise `InvalidInput`, because the reader's rows (`read`) and the expected rows (`values`) have none in common.
 
     Do nothing if the rows are totals (a name and a number, such as a count; `shape` says so) and the reader returned an
     expected name. Then only the numbers are too small, as after a loss of rows.

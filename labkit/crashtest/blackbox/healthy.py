@@ -300,8 +300,8 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
     """If `expected` is None, check that a second run without a crash leaves the same `values` as the first.
 
-    Return a note about this check, in a list; otherwise []. Raises `InvalidInput` if the rows differ, because then
-    nobody knows which are right.
+    Return [], or after this check a list with a note about it. Raises `InvalidInput` if the rows of the two runs
+    differ, because then labkit does not know which are right.
     """
     if expected is not None:
         return []

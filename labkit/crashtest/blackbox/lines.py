@@ -44,7 +44,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return a new `Lines` for a restart, whose system calls may be made by other lines of Python."""
+        """Return a new `Lines` for a restart, because other lines of Python may make the same system calls there."""
         other = Lines(self._read)
         other._begun = self._begun
         return other

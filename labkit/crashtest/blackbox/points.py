@@ -397,7 +397,7 @@ class States(NamedTuple):
     """The writes of first starts, each as `write_at` returns it: a run with one crash tries to cut them."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
-        """Return the state of the files after two or more crashes; None if it is not known."""
+        """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
         return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
 
 
@@ -439,9 +439,10 @@ class Recoveries:
         self._states = states
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return the pairs of crashes to try: up to `most_directed` directed pairs (all if None), and `most` others.
+        """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
 
-        A pair is directed if the restart after the first crash suggests the second crash; the others are random.
+        Without `most_directed`, all directed pairs are tried. A pair is directed if the restart after the first crash
+        suggests the second crash. The others are a random sample.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
@@ -617,7 +618,7 @@ class Recoveries:
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return one pair, in a list, with a crash in one batch and a second crash in a later batch; [] if impossible.
+        """Return one pair, in a list: a crash in one batch and a second crash in a later batch; [] if there is none.
 
         Calls whose names differ only in numbers form a family; they count as the same call in different batches. The
         first crash is at the first important point of a family in the run without a crash. The second crash is at the
@@ -644,9 +645,9 @@ class Recoveries:
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
     """Return a random sample, drawn with a fixed seed, of at most `most` pairs that are not in `done`.
 
-    `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample have the first
-    crash at the end of the command, and the second crash at an important point. The rest is spread evenly over the
-    first crashes.
+    `ranks` maps each possible pair to the importance of its second crash point. In up to two thirds of the sample, the
+    first crash is at the end of the command and the second one at an important point. The rest is spread evenly over
+    the points of the first crash.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

@@ -271,7 +271,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return an object that names the system calls of the run's next start; pass it the calls in order."""
+        """Return an object that names the system calls of the run's next start; pass it the calls in order of time."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
@@ -495,8 +495,8 @@ class Harness:
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
         """Repeat a start that ended at once without doing anything, and return the last start.
 
-        Perhaps the killed instance holds a lease. So the start is repeated until it succeeds or reaches the crash point
-        `at`, at most for `--limit` seconds. If that is in vain, later runs of the test do not wait at all.
+        The killed instance may still hold a lease. So labkit repeats the start until it succeeds or reaches the crash
+        point `at`, at most for `--limit` seconds. If this is in vain, later runs of the test do not wait at all.
         """
         begun = time.monotonic()
         while self._refuses(start):

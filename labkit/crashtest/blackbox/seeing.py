@@ -117,9 +117,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `unseen` has the calls that the test could not follow: a dict from the name of such a call to the list of its files.
-    `logs` are the masked paths of files that nobody reads. With `by_lines`, the test watched lines of Python instead of
-    system calls.
+    `unseen` maps the name of each call that the test could not follow to the list of its files. `logs` are the paths
+    (with placeholders for numbers and ids) of files that nobody reads. With `by_lines`, the test watched lines of
+    Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     # Calls that the test cannot follow come first, because they may be the cause of the other reasons.
@@ -159,10 +159,11 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], namer: Namer) -> dict[str, list[str]]:
-    """Return the system calls that the test could not follow, each with the pipeline's files that it concerns.
+    """Return the system calls that the test could not follow: a dict from each call's name to its files.
 
-    `unseen` are the names of all such calls, and `paths` has their files. A call that concerns only other programs'
-    files is left out; a call whose files are unknown is included, with an empty list.
+    `unseen` are the names of all such calls, and `paths` maps them to all of their files. The result has only the files
+    of the pipeline. A call that concerns only other programs' files is left out, and a call whose files are unknown
+    gets an empty list.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -228,7 +229,10 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the masked paths of files that look like logs: the pipeline only appends to them and nobody reads them."""
+    """Return the files that look like logs, because the pipeline only appends to them and nobody reads them.
+
+    The result has their masked paths, such as `out/<uuid>.log`, in which placeholders replace numbers and ids.
+    """
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # The effect of a rename has the new name, so only these paths show that a file lost its old one.

@@ -183,7 +183,7 @@ class PipelineSettings(SharedOptions):
         """Remove the files that the test itself made for the last run: none for a pipeline. Called after the reset."""
 
     def untested(self, results: "Sequence[Result]") -> str:
-        """Return the report's sentence on faults that were not tried."""
+        """Return the report's sentence on what this test did not try, such as faults that the user did not ask for."""
         from labkit.crashtest.blackbox.points import LOOP
 
         expiring = (
@@ -214,7 +214,10 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths of unimportant files, such as an engine's own; the test crashes there last."""
+        """Return the masked paths, such as `offsets/<n>`, of unimportant files, for example an engine's own.
+
+        The test crashes at calls on these files only after all other crash points.
+        """
         return frozenset()
 
     def due(self) -> list[Any] | None:

@@ -50,7 +50,7 @@ class Change(NamedTuple):
     now: Content | None
 
     def known(self, level: int) -> Hashable:
-        """Return the value by which to compare this file between runs; None if the run has not changed the file.
+        """Return what the run has done to this file, as a value for comparing runs; None if it did not change the file.
 
         `level`, from `EXACT` to `IGNORED`, says how strict the comparison is.
         """

@@ -238,7 +238,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield the name of each system call by which durable writes take effect, with the kinds of these writes.
+    """Yield each system call by which writes take effect, as the call's name and the kinds of these writes.
 
     `names` are the recorded system calls in their order, and `table` says which kinds of writes each call makes. Writes
     inside a transaction take effect at the call that commits it, so they are yielded with that call.

@@ -137,7 +137,7 @@ def run(job: PlainJob) -> None:
 def wait(job: PlainJob, folder: Path) -> None:
     """Start a Spark session with its files in `folder`, and run each job that the file `go` in this folder names.
 
-    Returns after a job whose session must not be used again.
+    Returns as soon as a job has made the session unfit for further jobs, for example because a thread is left.
     """
     reach(job.file)
     spark = session(job, folder)

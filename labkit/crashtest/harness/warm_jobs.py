@@ -117,10 +117,11 @@ class WarmJobs:
         self._most = 0
 
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return a function that lets a waiting process run the job, and that watches the job's system calls.
+        """Return a function that lets a waiting Spark process run the job, and that watches the job's system calls.
 
-        Only in the first start of a run (`is_first`) may the process have run another job, because a restart after a
-        crash must find nothing in memory. `exits` demands that the process ends with the job.
+        In the first start of a run (`is_first`), this may be a process that has already run another job. A restart
+        after a crash gets a new process, because it must find nothing in memory. `exits` demands that the process ends
+        with the job.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
