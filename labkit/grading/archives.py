@@ -160,7 +160,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of an inner archive, which lies at `path` in another archive and consists of the bytes `content`.
+    """Yield the files of an archive inside another archive; `path` is its place there, and `content` are its bytes.
 
     Every file gets the date `when`, which is the date of the inner archive as a whole.
     """

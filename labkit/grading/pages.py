@@ -63,7 +63,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return one exercise's values for the feedback page, which tells only how many hidden variants were passed."""
+    """Return one exercise's values for the feedback page. Of hidden variants, it shows only how many were passed."""
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)

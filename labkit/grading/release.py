@@ -129,7 +129,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield a solution's long lines of code, which would show a leak if they occurred in a learner's file."""
+    """Yield the long lines of a solution's code. In a learner's file, such a line would prove a leak."""
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):

@@ -224,7 +224,7 @@ def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a learning platform's download, which the format of its file names shows."""
+    """Return whether an archive is a learning platform's download, judged by the format of its file names."""
     inside = [parts for path in paths if (parts := path.parts[names.wrapped :])]
     return any(platform_origin(parts[0], names, folder=len(parts) > 1) for parts in inside)
 

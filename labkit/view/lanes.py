@@ -52,7 +52,7 @@ def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return a text with one line for each stream processor, which lists its writes in order.
+    """Return a text with one line for each stream processor: its writes, the first on the left.
 
     Brackets mark the decisive write: after it, a restart does not repeat the batch. ✗ marks the place of the kill.
     """

@@ -117,7 +117,7 @@ class Story:
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """Return a list with one sentence for each step, which describes the step's action."""
+        """Return one sentence for each step of the run: a description of the step's action."""
         return self.walk.sentences()
 
     def diagram(self) -> spacetime.Diagram:
