@@ -14,10 +14,10 @@ def note_cells() -> None:
 
 
 def executed() -> list[str] | None:
-    """Return the sources of the cells executed so far, in order; None outside of a notebook.
+    """Return the sources of the cells executed so far, oldest first; None outside of a notebook.
 
-    If a cell was executed several times, only its last source is returned, and an empty text takes the place of each
-    earlier one. If the front end sends no cell ids, all sources are returned.
+    If a cell was executed several times, an empty text takes the place of all its sources but the last. If the front
+    end sends no cell ids, labkit cannot recognise such a repetition, and all sources are returned.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

@@ -51,7 +51,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """Return the sections of `glossary.toml` in order, and its entries by word. Raises `msgspec.ValidationError`."""
+    """Return the names of the sections in `glossary.toml`, and a dict from each word to its entry.
+
+    `text` is the text of the file, whose order both keep. Raises `msgspec.ValidationError` for an invalid entry.
+    """
     sections: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(sections), {
         word: msgspec.convert({"word": word, "section": section, **fields}, Entry)

@@ -127,8 +127,8 @@ class Order(OnCard):
     def killing(self) -> str:
         """A sentence that describes a shortest schedule which violates a property, or says that there is none.
 
-        If the design is not exactly-once, the final rows of this schedule are wrong. Otherwise a reader may see wrong
-        rows only temporarily.
+        If the design is not exactly-once, the final rows of this schedule are wrong. If it is, the rows may be wrong
+        only for a while, or only because a repeated step gets other rows.
         """
         for each in self.results.values():
             for claim, trace in each.witnesses.items():

@@ -54,7 +54,7 @@ def simulate(
 
 @takes('lab.points("two_phase")')
 def points(sink: str, order: str | None = None) -> list[str]:
-    """Return the names of the failpoints (crash points) that a batch of this sink passes, in order of time.
+    """Return the names of the failpoints (crash points) that a batch of this sink passes, from the first to the last.
 
     Raises `InvalidInput` if the sink is unknown or does not support the commit order `order`.
     """

@@ -130,7 +130,8 @@ DECISIONS = Cases("align", _waiting, _wrong_decision, "A task with {inputs} inpu
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for aligned checkpoints in every schedule of a simulated job with crashes.
 
-    If `variant` has the parameter `inputs`, check instead every decision of one task with this number of inputs.
+    If `variant` has the parameter `inputs`, simulate nothing, but check every decision of one task with that many
+    inputs.
     """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:

@@ -56,11 +56,11 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def _changes(variant: Variant) -> Iterator[Change]:
-    """Yield changes of a word's count, in every encoding, as the variant's parameters say.
+    """Yield changes of a word's count, each with an encoding; the variant's parameters choose the changes.
 
-    With `counts`, each of the `words` changes from every count (or no row) to every count (or no row). With `pairs`, a
-    word changes from the first to the second count of each pair. With `groups`, which are lists of words, each of these
-    words gets the same four changes, for example from no row to the count 2.
+    `counts` lets each of the `words` change from every count (or no row) to every count (or no row). `pairs` lists
+    pairs of counts, and a word changes from the first count to the second. `groups` lists groups of similar words, each
+    of which gets the same four changes, for example from no row to the count 2.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -150,12 +150,12 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield cases (a table, and a message to apply to it) that need not occur in a run of the simulator.
+    """Yield cases (a table, and a message to apply to it), also such as occur in no run of the simulator.
 
-    The keys of `parts` choose the cases. With `words`, `counts` and `rows`, these are all tables of up to `rows` rows
-    with such words and counts, and every message about such a row. With `groups` of similar words, or `pairs` of
-    similar counts, the message has a word or count that is similar to one in the table. With `many` (a word), the
-    tables have the largest size, and their words begin with this word.
+    The keys of `parts` choose the cases. `words`, `counts` and `rows` choose all tables of up to `rows` rows with these
+    words and counts, and every message about such a row. `groups` has groups of similar words, and `pairs` has pairs of
+    similar counts: the message then has a word or count that is similar to one in the table. `many` is a word: the
+    tables then have the largest size, and their words begin with it.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     for first, second in chain.from_iterable((pair, pair[::-1]) for pair in parts.get("pairs", ())):
@@ -201,10 +201,10 @@ def _longest(word: str) -> Iterator[_Case]:
 
 
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
-    """Yield the variant's cases (a table, and a message to apply to it), each with a configuration of the simulator.
+    """Yield test cases (a table, and a message to apply to it), each with a configuration of the simulator.
 
-    The first cases occur in runs of the simulator with one of the configurations in the variant's `systems`. The others
-    are built from the variant's `tables`, as `_put_together` describes; their configuration is empty.
+    The variant's parameter `systems` lists such configurations, and the first cases occur in runs with one of them. The
+    other cases are built from the parameter `tables`, as `_put_together` describes, and their configuration is empty.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):

@@ -54,8 +54,9 @@ def _searched(model: str, values: str) -> Exploration:
 class Settings:
     """An exercise in which a learner chooses a simulator's settings so that no schedule violates certain `claims`.
 
-    `name` is the Python name of the learner's dict, and `chosen` maps each of its keys to the allowed values.
-    `parameters` turns the dict into parameters of the simulator `model`; a variant adds further ones, such as failures.
+    `name` is the Python name of the learner's dict, and `chosen` maps each of its keys to the allowed values. The
+    function `parameters` turns the dict into parameters of the simulator `model`. Each test configuration (variant)
+    adds further parameters, such as the number of crashes.
     """
 
     name: str

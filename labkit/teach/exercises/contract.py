@@ -271,7 +271,10 @@ class Answer(Protocol):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of testing an answer with one variant; `observed`, `expected` and `message` are for the learner."""
+    """The result of testing an answer with one configuration of an exercise.
+
+    `observed`, `expected` and `message` are texts for the learner.
+    """
 
     passed: bool
     message: str
@@ -376,8 +379,8 @@ class Judging(NamedTuple):
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
     """Return a `Judging`, which says how the answers to an exercise are checked.
 
-    `judge` checks an answer with one variant, and `together`, if it is given, with several variants at once. `public`
-    are the variants of the check that learners can run and read.
+    `judge` checks an answer with one configuration, and the optional `together` checks it with several at once.
+    `public` are the configurations of the check that learners can run and read.
     """
     return Judging(judge, public, together)
 

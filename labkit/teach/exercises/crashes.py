@@ -28,10 +28,11 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """Check a learner's sink settings in one real Spark run for each variant, and return the results in the same order.
+    """Check a learner's sink settings in one real Spark run for each configuration in `variants`.
 
-    A variant has the failpoint and batch of the SIGKILL, and the number of records per batch. The runs reuse Spark
-    drivers, to save time. Raises a `LabError` if one of the runs fails.
+    Returns one result for each run, in the order of `variants`. A configuration has the failpoint and batch of the
+    SIGKILL, and the number of records per batch. The runs reuse Spark drivers, to save time. Raises a `LabError` if one
+    of the runs fails.
     """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)

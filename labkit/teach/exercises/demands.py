@@ -173,7 +173,7 @@ def _names_alike(variant: Variant) -> Iterator[Reads]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
-    """Return a case in which the reader has read one row of each transaction in `names`, without those in `aborted`."""
+    """Return a case in which the reader has read a row of each transaction in `names` that is not in `aborted`."""
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)

@@ -46,8 +46,8 @@ class Stored(NamedTuple):
 def judge_admit(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's rule for admitting requests to a partitioned store.
 
-    Either the variant lists the `requests` to test, or it has the parameters `topic`, `generations` and `batch`, by
-    which `_requests` constructs every possible request.
+    The variant's parameter `requests` lists the requests to test. If it is missing, `_requests` builds every possible
+    request from the parameters `topic`, `generations` and `batch`.
     """
     ask = Asker(answer, "admit")
     parameters = dict(variant.parameters)

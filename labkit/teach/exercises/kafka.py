@@ -22,7 +22,7 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def _logs(variant: Variant) -> Iterator[Log]:
-    """Yield every log of up to `length` entries, then the longer ones in `logs`; both are parameters of the variant."""
+    """Yield every log of up to `length` entries, and then the logs in `logs`; `variant` has both as parameters."""
     yield from logs_of(variant["names"], variant["length"])
     yield from map(tuple, dict(variant.parameters).get("logs", ()))
 

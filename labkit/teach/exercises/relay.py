@@ -42,14 +42,14 @@ class Run(NamedTuple):
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
 
-    `variant` has `rows` in the order of commits, and optionally `first` (the number of rows that exist at the start),
-    `crashes` (the largest number of kills), `refusals` (the largest number of messages that the broker refuses), and
-    `outage` (the number of messages in a row that a broker refuses while it is down).
+    The variant's parameter `rows` lists the rows in the order of commits. Optional are `first` (the number of rows that
+    exist at the start), `crashes` (the largest number of kills), `refusals` (the largest number of messages that the
+    broker refuses), and `outage` (the number of messages in a row that a broker refuses while it is down).
 
-    With `held` or `sent`, runs begin in a later state, and only the next step is checked. `held` lists the positions of
-    rows that the broker has refused. `sent` is a number: the relay has published this many rows, from the first row on,
-    and has marked all of these rows but the first. If the variant has `outboxes` (a list of tables), check two runs
-    with each table: in one run the broker refuses every message, in the other run none.
+    If there is `held` or `sent`, runs begin in a later state, and only the next step is checked. `held` lists the
+    positions of rows that the broker has refused. `sent` is a number: the relay has published this many rows, from the
+    first row on, and has marked all of these rows but the first. If there is `outboxes` (a list of tables), two runs
+    are checked with each table: in one run the broker refuses every message, in the other run none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)

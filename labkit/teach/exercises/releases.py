@@ -284,7 +284,7 @@ MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
 
 
 def many_columns(parts: Version, low: int) -> Variant:
-    """Return a variant whose old version has as many sources, columns and settings as the task allows.
+    """Return a test configuration whose old version has as many sources, columns and settings as the task allows.
 
     `parts` has the other parts of this version. In one of the pull requests, the new version reads only `low` sources.
     """

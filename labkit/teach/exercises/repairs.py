@@ -115,7 +115,7 @@ def _row(number: int) -> Row:
 
 
 def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Row]:
-    """Return the rows of a damaged table, not in order: the last row of the source comes first.
+    """Return the rows of a damaged table, in the reverse order of the source.
 
     Each change is a kind of damage and the number of an order: `lost`, `twice`, `item` (a wrong item), `more` and
     `less` (the amount is wrong by 1), `blank` (the item ends in a blank), `glued` (the item ends in the amount's first

@@ -140,11 +140,11 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 @dataclass(frozen=True)
 class Cases(Generic[T]):
-    """An exercise whose answer is a function, which is checked on each case of a variant in turn.
+    """An exercise whose answer is a function, which is checked on one test case after the other.
 
     `wrong` calls the function for one case, and returns the failed result, or None if the answer is right. The message
-    for a passed exercise is `right`, in which `{}` becomes the number of cases, and `{name}` a parameter of the
-    variant.
+    for a passed exercise is `right`, in which `{}` becomes the number of cases, and `{name}` the parameter of this name
+    in the test configuration.
     """
 
     function: str
@@ -153,7 +153,7 @@ class Cases(Generic[T]):
     right: str
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Check the learner's function on every case of the variant, up to the first failure."""
+        """Check the learner's function on every test case of `variant`, and return the first failure or the pass."""
         ask = Asker(answer, self.function)
         right = self.right.format("{}", **dict(variant.parameters))
         return ask_each(ask, self.cases(variant), partial(self.wrong, ask), right)

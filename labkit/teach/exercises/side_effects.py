@@ -89,10 +89,10 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's idempotency keys: a call that is repeated after a crash keeps its key, which no other call has.
+    """Check a learner's idempotency keys: a call repeated after a crash keeps its key, which no other call may have.
 
-    If the variant has a text `word` and a number `large`, the calls contain texts and numbers similar to these, which a
-    careless key confuses.
+    If the variant has the parameters `word` (a text) and `large` (a number), the calls contain texts and numbers that
+    are similar to these two, so that a careless key confuses them.
     """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
@@ -118,7 +118,10 @@ def _identity(row: dict[str, Plain]) -> tuple[Plain, ...]:
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
-    """Yield every call to the outside service and, if the variant has `again`, repetitions of calls after a crash."""
+    """Yield every combination of topic, partition, offset and name as a call to the outside service.
+
+    If the variant has the parameter `again`, each call also comes as a restarted job would repeat it.
+    """
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *(VOLATILE if "again" in dict(variant.parameters) else ())):
         other = USUAL if again is None else USUAL | {again: variant["again"]}

@@ -112,9 +112,9 @@ CONFUSED += (f"{_LONG}s", f"{_LONG}t", "\u65e5\u672c", "\u4e2d\u56fd", "")
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Check that a key function gives different records different keys, in an input too long to simulate.
 
-    The input begins with the variant's words, the words in `CONFUSED`, and many similar ones. After these, one word
-    comes again and again, up to offsets near `large`. Keys that are a hash must be long enough (see `too_short`). If a
-    later run repeats a record, the record must keep its key.
+    The input begins with the variant's words, the words in `CONFUSED`, and many similar words. After these, one word
+    is repeated, up to offsets near the variant's parameter `large`. Keys that are a hash must be long enough (see
+    `too_short`). If a later run repeats a record, the record must keep its key.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
     texts, keys = list[str](), dict[str, tuple[dict[str, Plain], str]]()
@@ -190,8 +190,8 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's key function in every schedule of a job with crashes and deleted checkpoints.
 
-    If the variant's `words` is a list, check instead the keys of single records, one by one. The words are then the
-    first words of the job's input.
+    If the variant's parameter `words` is a list, no job is simulated. Then the keys are checked for the single records
+    of a long input, which begins with these words.
     """
     if not isinstance(variant["words"], str):
         return judge_long_input(answer, variant)
@@ -228,8 +228,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
     After a crash between writing the rows and confirming the batch, even a right function repeats rows. So the first
-    search allows repeated rows; the second search leaves out such crashes and allows none. If the variant has a batch
-    number `batch`, check instead only the commit of this batch.
+    search allows repeated rows. The second search has no such crashes, and allows no repeated rows. If the variant has
+    the parameter `batch`, nothing is simulated, and only commits of the batch with this number are checked.
     """
     if "batch" in dict(variant.parameters):
         return ONE_COMMIT.judge(answer, variant)
@@ -244,8 +244,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has `decided`, the number of the last decided batch, check instead single recoveries of a job with
-    `tasks` tasks.
+    If the variant has the parameters `decided` (the last decided batch) and `tasks` (the number of tasks), no schedule
+    is simulated. Then single recoveries of such a job are checked.
     """
     if "decided" in dict(variant.parameters):
         return ONE_RECOVERY.judge(answer, variant)

@@ -98,8 +98,8 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     receiver remembers a key for `keeps` hours. A run has at most `crashes` kills, `losses` lost answers and `stalls`
     pauses of a process; a restart or a pause takes one of the `downtimes`, in hours.
 
-    If the variant has a `probe` (a run, a step's name and its number), the judge tries no runs. It then calls the
-    learner's rule only for the probe, and for steps and names that a careless rule confuses with it (see `_probed`).
+    If the variant has a `probe` (a run, a step's name and its number), no runs are simulated. Then the learner's rule
+    is called only for this step, and for steps and names that a careless rule confuses with it (see `_probed`).
     """
     ask = Asker(answer, "next_action")
     parameters = dict(variant.parameters)

@@ -292,7 +292,10 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """Test a learner's sink on the axis of `variant`, up to the first fault; `kind` is the kind of its store."""
+    """Test a learner's sink on one axis (a separately graded property), up to the first fault.
+
+    `variant` names the axis, `name` is the name of the sink's function, and `kind` is the kind of its store.
+    """
     ask, axis, runs = StepAsker(answer, name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
     more = {each: dict(variant.parameters).get(each, ()) for each in ("alike", "wide")}

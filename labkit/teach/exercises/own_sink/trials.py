@@ -213,7 +213,7 @@ class Kill(NamedTuple):
 
 @dataclass
 class Story:
-    """The record of one run of a sink: the rows that readers saw, requests, kills and errors, in order of time."""
+    """The record of one run of a sink: the rows that readers saw, requests, kills and errors, each oldest first."""
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
