@@ -38,12 +38,12 @@ class Owner(NamedTuple):
     producer: Producer
 
     def encode(self) -> bytes:
-        """Return this identity as bytes, for a record header."""
+        """Return the identity of the transaction as bytes, for the header of a record."""
         return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """Return the identity that `encode` turned into these bytes."""
+        """Return the identity of a transaction from the bytes that `encode` returned for it."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
