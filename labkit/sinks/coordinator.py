@@ -121,7 +121,7 @@ class EngineOrder(Coordinator):
     """Spark's commit order: the sink commits, then Spark writes `commits/N`; a crash in between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Only call `reach` for the failpoint `AFTER_COMMIT_LOG`, because the sink has committed the batch already."""
+        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`. Nothing else is left to do after the commit."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
