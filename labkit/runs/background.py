@@ -25,7 +25,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Stage(StrEnum):
-    """The stages of a run with one crash, in order: from Spark's planning of the batch to the judge's verdict."""
+    """The stages of a run with one crash, from Spark's planning of the batch to the judge's verdict."""
 
     PLANNED = "planned"
     WRITTEN = "written"

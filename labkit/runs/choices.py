@@ -53,7 +53,10 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario with a crash at the chosen failpoint. Raises `InvalidInput` if it is impossible."""
+        """Return the scenario with a crash at the chosen failpoint.
+
+        Raises `InvalidInput` if the chosen values do not fit each other.
+        """
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:

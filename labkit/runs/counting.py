@@ -25,8 +25,8 @@ def words(line: str) -> list[str]:
 class Count(ABC):
     """Computes, without Spark, the rows that a job should write for an input file. Each kind of job has a subclass.
 
-    The judge compares each row with the expected row that has the same offset. In most jobs, the offset of a row is
-    that of its input record.
+    The judge compares each row with the expected row that has the same offset. In most jobs, a row has the offset of
+    its input record.
     """
 
     def __init__(self, path: Path) -> None:

@@ -56,7 +56,7 @@ def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Return a dict from crash to predicted verdict, with every crash in `expected.toml`, in the order of that file."""
+    """Return a dict with every crash in `expected.toml` and its predicted verdict, in the order of that file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 
@@ -70,7 +70,10 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash on these stores; `stores` maps each store to the sinks that can write to it."""
+    """Return one `Cell` for every store, sink that can write to it, commit order, and failpoint that the sink passes.
+
+    `stores` maps each store to the sinks that can write to it.
+    """
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

@@ -53,7 +53,10 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers of the run's store and input are usable; nothing is changed. Raises a `LabError`."""
+    """Check that the servers of the run's store and input are usable, without changing anything in them.
+
+    Raises a `LabError` if a server is not usable.
+    """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
         if isinstance(store, ServerBacked):

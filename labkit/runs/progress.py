@@ -51,7 +51,7 @@ PHRASES: Mapping[type[AnyEvent], str] = {
 
 @takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
-    """Print a short phrase about an event of a run on a new line."""
+    """Print a short phrase about an event of a run, on a line of its own."""
     print(words(event), flush=True)
 
 

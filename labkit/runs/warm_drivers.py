@@ -52,7 +52,7 @@ _LOOK = 1.0
 
 
 class WarmDriver:
-    """One Spark driver process that was started in advance and waits for queries, and its temporary folder."""
+    """A Spark driver process that was started in advance and waits for queries, with a temporary folder of its own."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="labkit-warm-"))
@@ -148,14 +148,14 @@ class WarmDrivers:
 
     @property
     def are_warm(self) -> bool:
-        """Whether `KEPT` drivers are ready for queries."""
+        """Whether as many drivers as a run with one crash needs (`KEPT`) are ready for queries."""
         return len(self._drivers) == KEPT and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
         """Take a driver that can execute this run out of the pool, and return it; None if there is none.
 
-        The caller must end the driver. If it is still starting, the method waits, because a new driver would take
-        longer.
+        The caller must end the driver. If the driver is still starting, the method waits, because a new driver would
+        take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch off Python's cyclic garbage collector in a `with` block; the tuples of a search make no cycles."""
+    """Switch off Python's cyclic garbage collector in a `with` block, because the tuples of a search form no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -234,7 +234,7 @@ class SharedSearch(Generic[StateT]):
     def _hand_out(self) -> None:
         """Send chunks of states to the helpers until all are busy or no chunk is left.
 
-        No helper gets a second chunk before each has one.
+        A helper gets a second chunk only when every helper has one.
         """
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:

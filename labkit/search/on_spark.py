@@ -213,7 +213,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Record the properties that a level violated, and the "sometimes" properties that it fulfilled.
+        """Record the properties that states of a level violated, and the "sometimes" properties that they fulfilled.
 
         `results` are the reports of the level's tasks. Only the first state that violates a property is kept.
         """

@@ -107,7 +107,10 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return the number of each state's partition, from a hash that does not depend on the width of the rows."""
+    """Return for each state the number of the partition that owns it.
+
+    The number comes from a hash that does not depend on the width of the rows.
+    """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
     mixed = np.zeros(len(states), np.uint64)

@@ -139,6 +139,9 @@ class Blueprint(Generic[ModelT, ScriptT]):
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """Play the scenario of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
+        """Play the scenario `name` to its end and return its trace.
+
+        Raises `InvalidInput` if no scenario has this name.
+        """
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

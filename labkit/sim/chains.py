@@ -54,8 +54,9 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters of the simulator `pipeline` for this pipeline; its input is four records in two
-        batches.
+        """Return the parameters with which the simulator `pipeline` simulates this pipeline.
+
+        The input consists of four records in two batches.
         """
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:

@@ -69,7 +69,7 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return one `Prospect` for each enabled action, and so an empty list in a final state."""
+        """Return one `Prospect` for each enabled action; the list is empty in a final state."""
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
@@ -179,7 +179,7 @@ class _Graph(Generic[StateT]):
     def _inevitable(self) -> set[int]:
         """Return the states from which every schedule (sequence of actions) violates a property.
 
-        An endless schedule, or one that leaves the visited states, does not count as a violation.
+        An endless schedule does not count as a violation, nor does a schedule that leaves the visited states.
         """
         left = [len(after) for after in self._after]
         doomed, waiting = set(self._broken), deque(self._broken)

@@ -29,7 +29,7 @@ Volatile = Annotated[T, "volatile"]
 
 
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
-    """Return a function that builds a named tuple of the class `kind` from a tuple of all its fields, in order.
+    """Return a function that builds a named tuple of the class `kind` from a tuple with the values of all fields.
 
     The function takes half the time of `_replace`. That matters because a search builds a state for every step.
     """
@@ -137,7 +137,10 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property that is violated in each state for which `broken` returns a text, which is the reason."""
+    """Return a property that a state violates if `broken` returns a text for this state.
+
+    The text is the reason for the violation.
+    """
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 

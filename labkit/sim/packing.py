@@ -60,7 +60,7 @@ class _Codes(dict[Any, int]):
 
 
 class Packer(Generic[StateT]):
-    """Encodes states of one simulator, which are named tuples of one class, as integers, and decodes them.
+    """Encodes the states of one simulator as integers, and decodes them. The states must be named tuples of one class.
 
     Each distinct value of a field gets a code; the codes of all fields together form the integer.
     """

@@ -27,7 +27,8 @@ class Parameter:
     def check(self, name: str, choice: object) -> Value:
         """Convert a value, which may be given as text, to the parameter's type, and return it.
 
-        Raises `InvalidInput`, with the parameter's `name` and the allowed values, for any other value.
+        Raises `InvalidInput` for a value that is not allowed. The message has the parameter's `name` and the allowed
+        values.
         """
         text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         try:

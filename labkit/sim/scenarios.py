@@ -65,7 +65,7 @@ def find(text: str, shown: str = "") -> ScenarioName:
 
 
 def run_of(what: str | Trace) -> tuple[Trace, str]:
-    """Return the trace of the run `what`, and a sentence that says what a learner should watch for.
+    """Return the trace of a run, and a sentence that says what a learner should watch for.
 
     `what` is the name of a scenario, a trace, or a trace as text. The sentence is empty if `what` is no scenario.
     Raises `InvalidInput` for an unknown scenario or invalid text.

@@ -17,7 +17,7 @@ from labkit.sim.walk import Replay
 
 
 class Quotient(Overlay[StateT]):
-    """Wraps a simulator and treats states as one if they differ only in the order of interchangeable processes.
+    """Wraps a simulator and treats states as equal if they differ only in the order of interchangeable processes.
 
     So a search has fewer states to visit. Raises `InvalidInput` for a simulator without interchangeable processes.
     """

@@ -42,13 +42,16 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return a simulator with these parameters. Raises `InvalidInput` for an unknown name or a value not allowed."""
+    """Return the simulator `name` with these parameters.
+
+    Raises `InvalidInput` for an unknown name or a value that is not allowed.
+    """
     model: Model[Any] = blueprint(name).make(parameters)
     return model
 
 
 def parse(text: str) -> Trace:
-    """Return the trace in a text that `str(trace)` returned. Raises `InvalidInput` for any other text."""
+    """Parse a text that `str(trace)` returned, and return the trace. Raises `InvalidInput` for any other text."""
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; keep only its first steps.")
     head, separator, steps = text.strip().partition("~~")
@@ -102,7 +105,7 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Return the run with the actions of a trace.
+    """Run a simulator with the actions of a trace, and return the run.
 
     Raises `InvalidAction`, with the number of the step, if a step is not enabled.
     """

@@ -126,7 +126,7 @@ class Design(NamedTuple):
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """Return the position in `steps` of the set that contains `write`; -1 if no set does."""
+        """Return the position in `steps` of the set that contains `write`; -1 if no set contains it."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class Design(NamedTuple):
 
 
 def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
-    """Return all writes in these sets of writes; the writes of one set become durable together."""
+    """Return the union of `steps`, each of which is a set of writes that become durable together."""
     return frozenset(write for each in steps for write in each)
 
 
@@ -177,7 +177,7 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
     """Return the member of the enumeration `kind` that a text names.
 
-    Raises `InvalidInput` if there is none; `what` is the word for such a member in the message.
+    Raises `InvalidInput` if there is no such member; in the message, `what` is the word for the kind of member.
     """
     names = [each.value for each in kind]
     if text not in names:

@@ -31,7 +31,10 @@ def title_of(scenario: Scenario) -> str:
 
 
 def of_folder(path: Path) -> tuple[str, Diagram]:
-    """Return title and space-time diagram of the finished run in a folder. Raises `InvalidInput` if it is damaged."""
+    """Return the title and the space-time diagram of a finished run, which has left its files in the folder `path`.
+
+    Raises `InvalidInput` if a file is missing or damaged.
+    """
     folder = RunFolder(path)
     for file in (folder.verdict, folder.evidence, folder.history):
         if not file.is_file():

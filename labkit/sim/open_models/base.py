@@ -44,5 +44,5 @@ class ProgramModel(OpenModel, Protocol):
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether the process that runs the learner's actions died, so that the remaining ones are dropped."""
+        """Return whether the process that runs the learner's actions died, so that the rest of them is dropped."""
         ...

@@ -31,8 +31,9 @@ class OpenRecovery(TwoPhaseCommit):
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the argument of the learner's function, the participant's log; None if the simulator decides the
-        action.
+        """Return the argument of the learner's function: the log of the participant that restarts.
+
+        Returns None if the simulator decides the action.
         """
         if action.name not in self.steps:
             return None

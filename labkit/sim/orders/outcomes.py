@@ -50,7 +50,7 @@ class OrderResult(NamedTuple):
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """Return a hash of everything that readers can have seen, which is the same in every Python process."""
+    """Return a hash of everything that readers can have seen; every Python process computes the same hash."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 

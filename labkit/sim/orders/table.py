@@ -135,7 +135,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return a dict from a cell (block, row, column) of the table of orders to the real systems with its design.
+    """Return a dict from each cell (block, row, column) of the table of orders to real systems that have its design.
 
     The systems are given by their short names. A system is left out if the verdict on it assumes a fault other than a
     crash, such as the expiry of a lease.

@@ -302,7 +302,7 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings) -> Sequence[Property[State]]:
-    """Return the properties that a search checks.
+    """Return the properties of the simulator `barriers` that a search checks.
 
     Most of them concern checkpoints, barriers or the final output; the others say that an event must be possible.
     """

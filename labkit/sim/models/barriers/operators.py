@@ -75,7 +75,7 @@ def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the effects of a step in which a task takes the next item of a channel."""
+    """Return the effects of a step in which a task takes the next item of a channel, such as the task's new state."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])

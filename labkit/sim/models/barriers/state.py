@@ -145,7 +145,7 @@ as_state = from_fields(State)
 
 
 def live(at: bytes) -> bytes:
-    """Return the part of `at` that belongs to channels that have not ended.
+    """Return the bytes of `at` for the channels that have not ended.
 
     `at` has one byte for each input channel of a task: the id of the checkpoint whose barrier arrived last, or `ENDED`.
     """
@@ -290,7 +290,7 @@ class Settings:
         )
 
     def all_for(self, count: int) -> int:
-        """Return the multiset of all records that go to the counting task number `count`."""
+        """Return the multiset of all records that the counting task number `count` should receive."""
         return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
 
     @property

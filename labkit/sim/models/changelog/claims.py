@@ -15,7 +15,10 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether all work is done: both processes are up, have caught up, and have read and stored everything."""
+    """Return whether the consumer's table is up to date, and no process is down.
+
+    The query has then caught up with its largest offset, and the consumer has read and stored all messages.
+    """
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 

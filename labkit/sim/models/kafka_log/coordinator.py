@@ -138,7 +138,10 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """Return the coordinator after a marker was written into a partition; the last one completes the transaction."""
+    """Return the coordinator after a marker of transactional id number `name` was written into a partition.
+
+    The last marker of the transaction completes the transaction.
+    """
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))

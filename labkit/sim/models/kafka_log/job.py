@@ -135,7 +135,7 @@ def may_fence(settings: Settings, job: Job) -> bool:
 def may_send(settings: Settings, job: Job) -> bool:
     """Return whether the job may request commits.
 
-    With `broken=init_first`, it may not until its recovery has initialised all transactional ids in `job.to_fence`.
+    With `broken=init_first`, its recovery must first initialise all transactional ids in `job.to_fence`.
     """
     return not (settings.broken == "init_first" and job.to_fence)
 

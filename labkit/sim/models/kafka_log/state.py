@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A record that a reader has received: its position, and whether its transaction was then undecided (`early`)."""
+    """A record that a reader has received: its position, and whether its transaction was undecided then (`early`)."""
 
     position: int
     early: bool

@@ -308,8 +308,8 @@ class Orders(RuleModel[State]):
     def _undo(self, state: State, _: int) -> State:
         """Return the state after recovery has taken back output of steps that will run again.
 
-        It takes back one row, the newest transaction, or all upserts at once. After upserts, the earlier row of the key
-        becomes visible again.
+        Recovery takes back one row, the newest transaction, or all upserts at once. After upserts, the earlier row of
+        the key becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:

@@ -152,7 +152,10 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the parameters, by name, with which the simulator simulates this design in this world."""
+    """Return the values of the simulator's parameters, by name, that describe this design and this world.
+
+    The world says which rows a step gets if a crash makes the job repeat the step.
+    """
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {

@@ -32,7 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Parse a script with entries of the form `failpoint[@batch] [action ...]`; the default action is a crash."""
+    """Parse a script, whose entries have the form `failpoint[@batch] [action ...]`; the default action is a crash."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 
@@ -83,7 +83,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
         if name in (action.name, str(action)):
             return action
     raise JobFailed(
-        f"the script's action {name} is not possible in this state: {model.text(state)} "
+        f"the action {name} should follow the failpoint, but is not possible in this state: {model.text(state)} "
         "Choose another failpoint or action."
     )
 

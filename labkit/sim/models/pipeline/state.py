@@ -203,7 +203,7 @@ def stored(
 
 
 class StoreKind(NamedTuple):
-    """The abilities of a store: whether it can upsert by key (`keyed`), and whether it only simulates transactions.
+    """The abilities of a store: whether it can upsert by key (`keyed`), and whether its transactions are `simulated`.
 
     A store that simulates transactions keeps uncommitted rows in a table that readers could read.
     """

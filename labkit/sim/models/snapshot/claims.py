@@ -63,7 +63,7 @@ def claims(values: Values, ends: Sequence[Ends]) -> Sequence[Property[State]]:
 
 
 class Sentences:
-    """Builds the sentences that say how a state violates a property, with the transfer and the processes concerned."""
+    """Builds the sentences that say how a state violates a property; they name the transfer and the processes."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends

@@ -120,7 +120,7 @@ def ends(processes: int) -> tuple[Ends, ...]:
 
 
 def beginning(processes: int) -> Snapshot:
-    """Return the initial state as a snapshot, which a restore loads if none was completed."""
+    """Return the bank's initial state as a snapshot, which a restore loads if no snapshot has been completed."""
     return (Part(Account(START)),) * processes
 
 

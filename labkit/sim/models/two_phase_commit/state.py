@@ -178,7 +178,10 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the properties to check: agreement, kept promises and decisions, possible outcomes, released locks."""
+    """Return the properties of two-phase commit that a search checks.
+
+    For example, no participant commits while another aborts, and in the end no participant holds a lock.
+    """
     always = Mood.ALWAYS
     return (
         unless("atomic", always, "No participant commits while another aborts.", _torn),
@@ -213,5 +216,9 @@ def spread(bits: int, count: int) -> list[int]:
 
 
 def gathered(bits: int, order: Sequence[int]) -> int:
-    """Return a bit set of participants after they were reordered: the one at index `order[0]` becomes the first."""
+    """Return a bit set of participants after a change of the participants' numbers.
+
+    The participant with the old number `order[0]` gets the number 0, the one with the old number `order[1]` gets 1,
+    etc.
+    """
     return sum((bits >> old & 1) << new for new, old in enumerate(order))
