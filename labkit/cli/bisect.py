@@ -95,12 +95,12 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
     """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
 
     labkit installs each version with uv or pip into its own environment in the cache; {python} in the commands stands
-    for that environment's Python. It tests the oldest and the newest version first, then halves the range. Every
-    option of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version from which the
-    pipeline gives the expected guarantee, or no longer gives it.
+    for that environment's Python. It tests the oldest and the newest version first, then halves the range. Every option
+    of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version from which the pipeline
+    gives the expected guarantee, or no longer gives it.
 
-    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or only a range of versions, 64
-    bad input, 69 no package index can be reached, or system calls cannot be watched here.
+    Exit codes: 0 a definite answer; 1 the newest version is weaker than expected; 2 no answer, or only a range of
+    versions; 64 bad input; 69 no package index can be reached, or system calls cannot be watched here.
     """
     question = Question.plan(typed_options(context, options_of(Question), words))
     settings = PipelineSettings.plan(typed_options(context, options_of(PipelineSettings), words))

@@ -26,8 +26,8 @@ def timeouts(
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
 
     By default, --transaction is one hour, as in Flink's KafkaSink, and the broker refuses that: its default maximum is
-    900 s. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the timeout. A trial with --run really
-    takes as long as --interval, or as --pause if that is longer.
+    900 s. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the timeout. A trial with --run takes
+    at least as long as --interval, or as --pause if that is longer.
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 

@@ -126,7 +126,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 def read_rows(path: Path, batches: int) -> Rows:
     """Read the user's rows from a JSON Lines file, and divide them into `batches` batches.
 
-    Raises `InvalidInput` for a bad file.
+    Raises `InvalidInput` if a line is no row with an id of its own, or if there are too few rows.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -150,7 +150,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of all crash points, second crashes during recovery, and planned runs a crash test has tried."""
+    """How many crash points, second crashes in recoveries and planned runs there are, and how many a test tried."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""

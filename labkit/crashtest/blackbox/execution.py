@@ -58,10 +58,10 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Update `before` or `between`, the longest silences so far, with the silence before one durable effect.
+        """Update `before` or `between` with one silence (time without a durable effect) if it is the longest so far.
 
-        `later` is the time of this effect, and `earlier` the time of the effect before it, both in seconds from the
-        start; `earlier` is 0.0 if this is the first effect.
+        `later` is the time of the effect that ended the silence. `earlier` is the time of the effect before it, or 0.0
+        if there was none. Both are in seconds from the start.
         """
         if earlier == 0.0:
             self.before = max(self.before, later)
@@ -259,7 +259,7 @@ class Execution:
     def _is_done(self, now: float) -> bool:
         """Return whether a command that never ends has delivered all rows.
 
-        The reader is asked only after a quiet time; before that, the result is False.
+        The reader is asked only after some time without a durable effect; until then, the result is False.
         """
         if self.endless is False:
             return False

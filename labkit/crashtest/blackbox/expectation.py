@@ -80,7 +80,7 @@ class Expectation:
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the reader's rows, each with the index of the expected row that equals it, or -1."""
+        """Return the reader's rows, each with the index of the expected row that equals it, or with -1 if none does."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))

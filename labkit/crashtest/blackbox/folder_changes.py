@@ -81,5 +81,5 @@ def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, afte
 
 
 def paths_of(effect: Effect) -> list[str]:
-    """Return the paths that an effect names: none, one, or for a rename or link the old and the new one."""
+    """Return the paths that an effect names: the old and the new one for a rename or link, otherwise one or none."""
     return [path for path in (effect.call.path, effect.call.target) if path.startswith("/")]

@@ -230,9 +230,10 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run in order; the last is the command's end.
+    """Return every crash point of a run in the order of the run; the last is the command's end.
 
-    With `syncs` there is also a point before each sync, and with `within` in each write that SIGKILL may cut short.
+    With `syncs`, there is also a point before each sync. With `within`, there are also points in each write that
+    SIGKILL may cut short.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -426,10 +427,11 @@ class Recoveries:
         showing: Container[str] = (),
         states: States = NO_STATES,
     ) -> None:
-        """Store the restarts: `recoveries` maps the crashes of a run to the effects of the restart after the last one.
+        """Store the effects of the restarts that the test has seen.
 
-        `healthy` are the effects of the run without a crash, and `showing` has the families of the calls that change
-        the reader's rows.
+        `recoveries` maps the crash points of each run to the effects of the restart after its last crash. `healthy` are
+        the effects of the run without a crash. `showing` has the families (names without numbers) of the calls that
+        change the reader's rows.
         """
         first = {each[0]: effects for each, effects in recoveries.items() if len(each) == 1}
         self._recoveries = dict(sorted(first.items(), key=lambda item: item[0].number))
@@ -608,10 +610,11 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` points for crash loops: points that the restart after a crash there reaches again.
+        """Return up to `most` points for crash loops, in which several starts in a row crash at the same point.
 
-        Points before calls that change rows come first, because a program may count its attempts at a batch before it
-        writes the batch's rows, and skip the batch after several attempts.
+        Such a point is one that the restart after a crash there reaches again. Points before calls that change rows
+        come first, because a program may count its attempts at a batch before it writes the batch's rows, and skip the
+        batch after several attempts.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]

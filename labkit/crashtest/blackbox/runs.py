@@ -300,9 +300,9 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point, *, read: bool = True, late: bool = False) -> None:
-        """Kill the pipeline at a crash point, and with `read` read the rows.
+        """Kill the pipeline at a crash point, and then, with `read`, read the rows.
 
-        With `late`, the call at the point is held while the other threads go on, and the kill comes when they have.
+        With `late`, labkit holds the call at the point until the other threads have gone on, and then kills everything.
         Raises `JobFailed` if nothing proves the kill.
         """
         start = self.start(run, at, late=late)
@@ -322,7 +322,7 @@ class Harness:
             run.altered += [each for each in altered if len(run.crashes) == 1 and not is_rebuilt(each)]
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
-        """Crash at the same point up to `times` times, or until a start does not reach it any more."""
+        """Crash at the same point up to `times` times; stop earlier if a start does not reach this point any more."""
         while len(run.crashes) < times:
             start = self.start(run, at)
             if run.crashes and not reached(start, at):
@@ -631,7 +631,10 @@ def counted(values: Sequence[Any]) -> Counter[str]:
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which rows were missing after the restart, or further starts did nothing."""
+    """Return notes on runs in which rows were missing after the restart.
+
+    In some of these runs, another start of the command brought the missing rows. In others, further starts did nothing.
+    """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]
     notes = [
@@ -642,7 +645,10 @@ def late_notes(results: Sequence[Result]) -> list[str]:
 
 
 def outage_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which the reader failed until the recovery, or the command refused to run at first."""
+    """Return notes on runs in which the reader failed after the crash until the command had recovered.
+
+    There are also notes on runs in which the command refused to run right after the crash, as if a lease had to expire.
+    """
     notes = []
     for beginning in (OUTAGE, LEASE):
         recovered = (each for each in results if not each.stuck)

@@ -180,7 +180,10 @@ class PipelineSettings(SharedOptions):
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove the files that the test itself made for the last run: none for a pipeline. Called after the reset."""
+        """Remove the files that the test itself made for the last run: none for a pipeline.
+
+        The test calls this after it has emptied the user's store.
+        """
 
     def untested(self, results: "Sequence[Result]") -> str:
         """Return the report's sentence on what this test did not try, such as faults that the user did not ask for."""

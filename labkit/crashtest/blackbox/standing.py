@@ -115,7 +115,7 @@ class Standing(NamedTuple):
                 yield each
 
     def to_json(self) -> dict[str, Any]:
-        """Return the order and the possible designs as a dict for JSON."""
+        """Return the pipeline's order of writes, and the designs that it may have, as a dict for JSON."""
         result = self.orders.steps[-1] if self.orders else ()
         return {
             "order": str(self.orders) if self.orders else None,
