@@ -311,7 +311,10 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Compute the successors of partition `part` of a level, store each for the partition that owns it, and report."""
+    """Compute the successors of partition `part` of a level, and return a report about them.
+
+    Each successor is stored in a file for the partition that owns it.
+    """
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])

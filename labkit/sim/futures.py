@@ -224,7 +224,7 @@ class _Graph(Generic[StateT]):
     def _ends_first(self) -> list[int]:
         """Return all states in an order in which each state comes after all its successors.
 
-        In a cycle this is impossible, so there some states come before a successor.
+        If states form a cycle, this is impossible; then some of them come before a successor.
         """
         order: list[int] = []
         met = {0}

@@ -91,5 +91,5 @@ def verdict_of(walk: Replay) -> Verdict:
 
 
 def verdict_as_fact(walk: Replay) -> Mapping[str, Fact]:
-    """Return the verdict on a run as a dict with one entry, for simulators whose only result (fact) it is."""
+    """Return a dict with the verdict on a run, for simulators that compute no other fact about a run."""
     return {"verdict": verdict_of(walk)}

@@ -68,7 +68,8 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
     """Return whether a task must not read a channel for now.
 
-    It must not if a barrier has arrived in this channel, but not yet in all other channels that the task reads.
+    If the rules block channels (`Rules.blocks`), the task must not read a channel in which a barrier has arrived, until
+    the barrier has arrived in all other channels that the task reads.
     """
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))

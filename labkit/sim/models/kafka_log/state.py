@@ -338,7 +338,7 @@ as_state = from_fields(State)
 def with_job(state: State, job: Job, since: int) -> State:
     """Return the state with its job replaced by `job`.
 
-    `since` is the number of ticks since the last start of a checkpoint, end of the job, or restart.
+    `since` is the number of ticks since the job last triggered a checkpoint, went down, or was restarted.
     """
     return as_state((job, *state[1:8], since, state.failures))
 
