@@ -64,7 +64,10 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer in a sandbox, to ask over a socket until `deadline`, in seconds of `time.monotonic`."""
+    """A learner's answer in a sandbox. The judge asks it questions over a socket.
+
+    Replies after `deadline`, in seconds of `time.monotonic`, do not count.
+    """
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
@@ -129,10 +132,10 @@ class RemoteAnswer:
                 self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
-        """Ask a sample of an earlier run's questions again. Raises `AnswerFailed` if a reply is not the `same`.
+        """Ask some questions of an earlier run again. Raises `AnswerFailed` if a reply differs from the earlier one.
 
-        `replies` maps questions to replies, both as JSON. Replies often differ because of Python's `hash` of strings,
-        which is different in every process.
+        `replies` maps questions to earlier replies, both as JSON, and `same` compares two replies. Replies often differ
+        because of Python's `hash` of strings, which is different in every process.
         """
         questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
         self._send_together(questions)

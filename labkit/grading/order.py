@@ -79,7 +79,7 @@ class Part(Kind[Shard]):
 
 @dataclass(frozen=True)
 class Order(Options):
-    """All options of one `labkit grade`, its limits, and the options that an earlier command has stored."""
+    """All options of one `labkit grade` command, its limits, and the options that an earlier command has stored."""
 
     VERB = "labkit grade"
 

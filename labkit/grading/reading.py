@@ -81,7 +81,7 @@ def says_notebook(name: str) -> bool:
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file name contains `.ipynb`, or ends in `.json` or `.txt`, as some browsers save notebooks."""
+    """Return whether a file name contains `.ipynb`, or ends in `.json` or `.txt`, which some browsers write."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
@@ -142,7 +142,7 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook, even with NaN, infinities or lone surrogates, which Python writes but valid JSON lacks."""
+    """Parse a notebook's JSON. Also accept NaN, infinities and lone surrogates, which only Python's JSON allows."""
     try:
         return msgspec.json.decode(text, type=_Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -117,7 +117,7 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return title, exercises and deadline of the assignment, as the rules file states them."""
+    """Return the title, the exercises and the deadline that the rules file states for the assignment."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         problem = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"

@@ -112,11 +112,11 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards, without the folder `out`.
+    """Return the output folders of all shards below `paths`, except the folder `out`.
 
-    Each of `paths` is such a folder, or a folder that contains several. Raises `InvalidInput` for a path that is not a
-    folder, and for one without any output if `alone`. If this run itself grades a shard, `alone` is false, because the
-    other shards may not have begun.
+    Each of `paths` is the output folder of a shard, or a folder that contains several. Raises `InvalidInput` for a path
+    that is not a folder. If `alone`, also raises it for a folder without any output. `alone` is false if this run
+    itself grades a shard, because the other shards may not have begun.
     """
     folders: list[Path] = []
     for path in paths:

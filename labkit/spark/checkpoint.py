@@ -41,11 +41,11 @@ class Checkpoint:
         self.log = folder / "labkit"
 
     def offset_log(self) -> list[int]:
-        """Return, in order, the numbers of the batches that Spark has planned: those with a file `offsets/N`."""
+        """Return the numbers of the batches that Spark has planned (files `offsets/N`), the lowest first."""
         return _numbers(self.folder / "offsets")
 
     def commit_log(self) -> list[int]:
-        """Return, in order, the numbers of the batches that Spark has finished: those with a file `commits/N`."""
+        """Return the numbers of the batches that Spark has finished (files `commits/N`), the lowest first."""
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:

@@ -49,7 +49,7 @@ def retries(master: str) -> bool:
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Raise `InvalidInput` if the master URL names no cluster, or a `local-cluster` too small for a planned crash.
+    """Raise `InvalidInput` if labkit does not support the master URL, or if a `local-cluster` is too small for a crash.
 
     A crash inside a task needs `slots` tasks that run at the same time. The size of any other cluster is unknown before
     its executors have registered, so this function does not check it.

@@ -85,7 +85,10 @@ class Row(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A process, store or reader, drawn as a box in a `column` from the left, with the text `says` below its title."""
+    """A process, store or reader, drawn as a box. `column` is its column in the picture, from 0 on the left.
+
+    `says` is the text below the title.
+    """
 
     id: str
     column: int
