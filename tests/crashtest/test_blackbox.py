@@ -34,17 +34,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.points import (
-    EXIT,
-    Crashes,
-    Point,
-    Recoveries,
-    States,
-    behind_sync,
-    choose,
-    points,
-    write_at,
-)
+from labkit.crashtest.blackbox.points import EXIT, Crashes, Point, Recoveries, States, behind_sync, choose, points
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
@@ -583,22 +573,27 @@ def test_recoveries_that_do_the_same_count_once_although_a_crash_left_a_file() -
     assert {pair.first.name for pair in found} == {"rename b #1", "rename b #2"}
 
 
-def torn(known: str = "", state: str | None = "a") -> list[str]:
-    """The pairs that cut the long write of a restart; a first start made the same write from the state `known`."""
-    [first, *_] = points(HEALTHY)
-    done = [replace(each, cuts={"": 4096} if each.name == "write undo #1" else None) for each in effects("write undo")]
-    before: dict[Crashes, dict[str, str]] = {(first,): {"write undo #1": state} if state else {}}
-    written = frozenset(write_at(each, known) for each in done)
-    states = States(before, frozenset(), is_whole=True, written=written)
-    return [pair.name for pair in Recoveries({(first,): done}, HEALTHY, (), states).torn()]
+def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:
+    first, second, *_ = points(HEALTHY)
 
+    def restart(*said: str, size: int) -> list[Effect]:
+        done = effects(*said)
+        return [replace(each, cuts={"": 4096}, call=replace(each.call, size=size, offset=0)) for each in done]
 
-def test_a_second_crash_cuts_a_write_that_no_first_start_makes_from_the_same_state() -> None:
-    pair = ["write a #1 then within write undo #1"]
-    assert torn() == pair
-    assert torn(known="b") == pair
-    assert torn(known="a") == []
-    assert torn(state=None) == pair
+    usual = [replace(each, call=replace(each.call, size=9000, offset=0)) for each in HEALTHY]
+    recoveries: Found = {
+        (first,): restart("write a", "write undo", size=9000),  # the run without a crash writes as many bytes to `a`
+        (second,): restart("write a", "write undo", size=8000),
+    }
+    again = {**recoveries, (points(HEALTHY)[2],): restart("write undo", size=8000)}  # one such write is enough
+    for found in (recoveries, again):
+        pairs = Recoveries(found, usual).torn()
+        assert [pair.name for pair in pairs] == [
+            "write a #1 then within write undo #1",
+            "rename b #1 then within write a #1",
+            "rename b #1 then within write undo #1",
+        ]
+        assert set(pairs) <= set(Recoveries(found, usual).directed())
 
 
 def third(is_whole: bool, known: str = "") -> list[str]:

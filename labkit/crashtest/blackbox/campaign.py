@@ -63,7 +63,6 @@ from labkit.crashtest.blackbox.points import (
     effect_of,
     families,
     points,
-    write_at,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
@@ -308,13 +307,7 @@ class Campaign:
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
-            written = [
-                write_at(each, key(start.states[each.name]))
-                for start in (run.starts[0] for run in self.crashed.values())
-                for each in start.effects
-                if each.kind is CallKind.WRITE and each.name in start.states
-            ]
-            states = States(before, frozenset(map(key, known)), is_whole=is_whole, written=frozenset(written))
+            states = States(before, frozenset(map(key, known)), is_whole=is_whole)
         found = {at: start.effects for at, start in starts.items()}
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 

@@ -394,23 +394,17 @@ class States(NamedTuple):
     """The states from which runs with one crash recover."""
     is_whole: bool
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
-    written: frozenset[Hashable] = frozenset()
-    """The writes of first starts, each as `write_at` returns it: a run with one crash tries to cut them."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
         return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
 
 
-def write_at(effect: Effect, state: Hashable) -> Hashable:
-    """Return a key for a write to files in the state `state`.
-
-    If two writes have equal keys, and a crash cuts both at the same byte, they leave equal files.
-    """
-    return effect.name, effect.call.size, state
-
-
 NO_STATES = States({}, frozenset(), is_whole=False)
+
+
+def _write(effect: Effect) -> tuple[str, int, int]:
+    return effect.family, effect.call.size, effect.call.offset
 
 
 class Recoveries:
@@ -551,24 +545,19 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def torn(self) -> list[Pair]:
-        """Return the pairs whose second crash cuts a write of the recovery.
+        """Return the pairs whose second crash cuts a write that only restarts make.
 
-        A pair is left out if a first start makes the same write: one with the same name and size, on files in the same
-        state. If the state of the files is unknown, a write with the same name in the run without a crash is enough.
+        Such a write has another size than each write of the run without a crash to the same file, or another place in
+        it. Files whose names differ only in numbers count as the same file.
         """
-        usual = {each.name for each in self._healthy}
-        known = set(self._states.written)
+        known = set(map(_write, self._healthy))
         chosen = []
         for first, effects in self._recoveries.items():
-            before = self._states.before.get((first,), {})
-            places = [each for each in points(effects, within=True) if each.cut]
-            for effect in effects:
-                state = before.get(effect.name)
-                write = write_at(effect, state)
-                if write in known or (state is None and effect.name in usual):
-                    continue
-                known.add(write)
-                chosen += [Pair(first, each) for each in places if each.effect == effect.name]
+            for point in points(effects, within=True):
+                effect = next((each for each in effects if each.name == point.effect), None)
+                if point.cut and effect is not None and _write(effect) not in known:
+                    chosen.append(Pair(first, point))
+            known |= set(map(_write, effects))
         return chosen
 
     def repairs(self) -> list[Pair]:
