@@ -179,7 +179,7 @@ REFUSED = {
     ("--design", "spark-apend"): "there is no design 'spark-apend'; did you mean 'spark-append'?",
     (
         "--cheapest",
-    ): "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest.",
+    ): "--cheapest changes a design, but you have not named one; add --design, as in --design spark-append --cheapest.",
     ("--fault", "lag"): "--fault tests the design that --design names, and --cheapest looks for other designs; leave "
     "--cheapest out and name the design, as in --design spark-marker --fault lag.",
     ("--design", "outbox", "--fault", "lags"): "there is no fault 'lags'; did you mean 'lag'?",

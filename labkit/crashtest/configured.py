@@ -43,7 +43,7 @@ def configured(path: Path) -> dict[str, Any]:
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():
         if any(key == each.json_name and not each.in_project for each in OPTIONS.values()):
-            raise InvalidInput(f"{place} {key}: this option holds for one call only; give it on the command line.")
+            raise InvalidInput(f"{place} {key}: this option is only for the command line; give it there.")
         if key not in KEYS:
             raise InvalidInput(f"{place} {key}: there is no such option; {nearest(key, sorted(KEYS))}")
         option = KEYS[key]

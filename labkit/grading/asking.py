@@ -142,9 +142,8 @@ class RemoteAnswer:
         for question in questions:
             if not same(_plain(self._ask(question)), _plain(replies[question])):
                 raise Unanswered(
-                    "the answer to the same question changed in another process; Python's hash(), the order of a set, "
-                    "random values, and what earlier calls left in a variable change with every restart, so let no "
-                    "answer depend on them",
+                    "after a restart, the function answered the same question differently; let no answer depend on "
+                    "Python's hash(), the order of a set, random values, or a variable that earlier calls changed",
                     "gave another answer after a restart",
                 )
 
@@ -167,8 +166,8 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "there were two different answers to the same question: called again with the same arguments, the "
-                "function returned something else or made other calls; let it depend on its arguments alone, and not "
+                "there were two different answers to the same question: in a second call with the same arguments, the "
+                "function returned another value or made other calls; let it depend only on its arguments, and not "
                 "on a variable that an earlier call changed",
                 "gave two different answers to the same question",
             )

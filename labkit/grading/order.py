@@ -70,7 +70,7 @@ class Part(Kind[Shard]):
         """Parse the option's text, such as `2/8`. Raises `Unfit` for anything else."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", word) if isinstance(word, str) else None
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
-            raise Unfit("this names no shard; write its number and the number of all shards, as in 2/8.")
+            raise Unfit("this is not a shard; write the shard's number and the number of all shards, as in 2/8.")
         return Shard(int(match[1]), int(match[2]))
 
     def word(self, value: Shard) -> Word:

@@ -104,7 +104,7 @@ def read_file(path: Path) -> Notebook:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise NotANotebook(f"The file cannot be read ({error.strerror}).") from None
+        raise NotANotebook(f"The file cannot be read ({error.strerror}); make it readable, and try again.") from None
     return read(raw)
 
 
@@ -124,7 +124,10 @@ def read(raw: bytes) -> Notebook:
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
         raise NotANotebook("The file is not a notebook of format 3 or 4; save it with JupyterLab and submit it again.")
     if len(cells) > MOST_CELLS:
-        raise NotANotebook(f"The notebook has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
+        raise NotANotebook(
+            f"The notebook has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed; "
+            "delete some cells, and submit it again."
+        )
     return Notebook(
         tuple(_cell(cell) for cell in cells if cell.cell_type == "code"),
         hashlib.sha256(raw).hexdigest(),

@@ -127,7 +127,8 @@ def _assignment(
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
     if empty := [key for key in ("notebooks", "exercises") if section.get(key) == []]:
         raise InvalidInput(
-            f"{name}: {empty[0]} in [assignment] is empty, so nothing would count; remove the key to count all."
+            f"{name}: {empty[0]} in [assignment] is empty, so nothing would count; remove this key to count all "
+            f"{empty[0]}."
         )
     asked = set[str]()
     for word in _words(section, "notebooks", name):
@@ -147,7 +148,7 @@ def _assignment(
 def _lowest(sections: Mapping[str, object], name: str) -> int:
     number = _numbers(sections, "drop", name, {"lowest": 100.0}).get("lowest", 0.0)
     if not number.is_integer():
-        raise InvalidInput(f"{name}: lowest in [drop] is {number:g}; write a whole number of exercises.")
+        raise InvalidInput(f"{name}: lowest in [drop] is {number:g}; write a whole number of exercises to drop.")
     return int(number)
 
 
@@ -204,7 +205,7 @@ def _numbers(
         raise InvalidInput(f"{name}: [{section}] must be a table of numbers.")
     for key, value in table.items():
         if most is not None and key not in most:
-            raise InvalidInput(f"{name}: {key} is no key of [{section}]; choose from {', '.join(most)}.")
+            raise InvalidInput(f"{name}: {key} is not a key of [{section}]; choose from {', '.join(most)}.")
         limit = 10_000.0 if most is None else most[key]
         if type(value) not in {int, float} or not 0 <= value <= limit:
             raise InvalidInput(f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}.")

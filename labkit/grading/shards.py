@@ -40,12 +40,13 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
             ) from None
         if head.course != course.name:
             raise InvalidInput(
-                f"--records {part}: the folder contains grades of the course {head.course}, not of {course.name}."
+                f"--records {part}: the folder contains grades of the course {head.course}, not of {course.name}; "
+                "leave this folder out."
             )
         if seed is not None and head.seed != seed:
             raise InvalidInput(
-                f"--records {part}: the folder contains grades with the seed {head.seed}, not {seed}; give all shards "
-                "of a batch the same --seed."
+                f"--records {part}: the folder contains grades with the seed {head.seed}, not {seed}; grade all "
+                "shards with the same --seed."
             )
         seed = head.seed
     return seed
@@ -106,8 +107,8 @@ def _check_ours(parts: Path) -> None:
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is not a shard of `labkit grade`, which deletes the folder {parts.name} at the end; "
-                "move the file away, or name another output folder with --out."
+                f"{path}: `labkit grade` deletes the folder {parts.name} at the end, but did not write this file into "
+                "it; move the file away, or name another output folder with --out."
             )
 
 

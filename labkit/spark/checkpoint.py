@@ -221,6 +221,6 @@ def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) 
         stored, expected = getattr(identity, name), getattr(wanted, name)
         if stored != expected:
             raise InvalidInput(
-                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {stored!r} and not "
+                f"{checkpoint.folder}: this checkpoint belongs to another query, whose {name} is {stored!r} and not "
                 f"{expected!r}; use the same {name}, or a new folder."
             )

@@ -114,8 +114,8 @@ def check_store(store: str, places: set[str]) -> None:
     """Raise `InvalidInput` if the run is on several hosts (`places`), but its store is a file for one host only."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
-            f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
-            "use --store postgres, or --store files on a shared disk."
+            f"--store {store}: only programs on one host can use this store's file, but this run is on the hosts "
+            f"{', '.join(sorted(places))}; use --store postgres, or --store files on a shared disk."
         )
 
 
@@ -128,5 +128,5 @@ def check_speculation(supported: bool, sink: str, setting: Callable[[str, str], 
         return
     raise InvalidInput(
         f"spark.speculation is on, but the sink {sink} does not support it: two attempts of a task would write the "
-        "same rows. Turn it off, or use the sink batch_marker or two_phase."
+        "same rows. Turn spark.speculation off, or use the sink batch_marker or two_phase."
     )

@@ -87,8 +87,8 @@ def check_logs(
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
             state = "missing" if is_expected else "there"
             raise JobFailed(
-                f"{where} was reached, but the checkpoint's file {log}/{batch} is {state}, which contradicts this "
-                "failpoint, so the run proves nothing; start it again."
+                f"{where} was reached, but the checkpoint's file {log}/{batch} is {state}, which is "
+                "impossible at this failpoint, so the run proves nothing; start it again."
             )
 
 
@@ -111,7 +111,7 @@ def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) ->
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(
-            f"the driver was killed at {where}, so it had not finished its recovery, and yet it had changed Spark's "
-            f"files in the checkpoint (offsets from {list(before.offsets)} to {list(now.offsets)}, commits from "
-            f"{list(before.commits)} to {list(now.commits)}), so the run proves nothing; start it again."
+            f"the driver was killed at {where}, during its recovery. Recovery must not change Spark's files in the "
+            f"checkpoint, but they have changed (offsets from {list(before.offsets)} to {list(now.offsets)}, commits "
+            f"from {list(before.commits)} to {list(now.commits)}), so the run proves nothing; start it again."
         )

@@ -88,8 +88,8 @@ def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *
         )
     if not in_tasks:
         raise InvalidInput(
-            "--victim executor: here the driver writes, not an executor; use --job running and a --sink whose rows "
-            "the executors write."
+            "--victim executor: with this job and sink, the driver writes the rows, not an executor; use --job running "
+            "and a --sink whose rows the executors write."
         )
     if len(crashes) != 1 or not crashes[0].point.in_task:
         raise InvalidInput(

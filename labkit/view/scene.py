@@ -202,5 +202,7 @@ def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
-        raise ValueError(f"{model.name}: two boxes or channels of the picture have the same id, among {listed(names)}.")
+        raise ValueError(
+            f"{model.name}: each box and channel of a picture needs its own id, but two share one: {listed(names)}."
+        )
     return scene

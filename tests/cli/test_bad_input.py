@@ -51,7 +51,7 @@ NAMES = {
     "--master yarn": "--master yarn: ...write spark://HOST:PORT...",
     f"{CLUSTER} --job socket": "...the job `socket` runs only in Spark's local mode...",
     "--victim executor --crash sink.mid_write": "--victim executor: ...the driver is its own executor...",
-    f"{KILLED} --job totals": "--victim executor: ...the driver writes, not an executor...",
+    f"{KILLED} --job totals": "--victim executor: ...the driver writes the rows, not an executor...",
     f"{KILLED} --sink batch_marker": "--victim executor: ...a --sink whose rows the executors write.",
     f"{CLUSTER} --victim executor --crash sink.after_pre_commit": "...a failpoint inside a task...",
     f"{CLUSTER} --victim executor": "--victim executor: name exactly one --crash...",

@@ -121,8 +121,7 @@ REFUSED = {
     "explore": "no simulator is named; choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
     "changelog, kafka_log, orders.",
     "explore pipelin": "there is no simulator 'pipelin'; did you mean 'pipeline'?",
-    "explore pipeline --set crashes": "--set crashes: this is no pair name=value; write one, as in --set "
-    "participants=3.",
+    "explore pipeline --set crashes": "--set crashes: write it as name=value, as in --set participants=3.",
     "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",
     "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
     "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",

@@ -162,7 +162,7 @@ def test_one_report_says_what_it_says(tmp_path: Path) -> None:
 def test_what_is_no_report_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"report\.json: this is no report of a crash test"):
+    with pytest.raises(InvalidInput, match=r"report\.json: this is not a report of a crash test"):
         read_report(path)
 
 

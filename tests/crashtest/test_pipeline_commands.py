@@ -147,7 +147,7 @@ FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; don
     [
         (["--feed", "exit 3"], "--feed: it ended with exit code 3"),
         (["--reset", "nowhere"], "--reset: it ended with exit code 127"),
-        (["--reset", "mkdir -p store input", "--feed", FEED], "--reset: it left 9 row(s)"),
+        (["--reset", "mkdir -p store input", "--feed", FEED], "--reset: the reset left 9 row(s)"),
         (["--reader", "rows.py:nothing"], "there is no such function"),
         (["--more", "exit 3"], "--more exit 3: new input cannot be tested, because it ended with exit code 3"),
         (["--more", "true"], "no new row came out after this command"),

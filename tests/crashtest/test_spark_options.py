@@ -38,7 +38,7 @@ def made(folder: Path, **more: list[str]) -> SparkOptions:
         ({"conf": ["timeZone=UTC"]}, "write spark.key=value"),
         ({"conf": ["spark.sql.session.timeZone"]}, "write spark.key=value"),
         ({"conf": [" spark.x=1"]}, "write spark.key=value"),
-        ({"conf": ["spark.master=local[4]"]}, "the test sets this key itself, so leave it out; the test"),
+        ({"conf": ["spark.master=local[4]"]}, "the test sets this Spark setting itself, so leave it out; the test"),
         ({"conf": ["spark.jars.packages=a:b:1"]}, "so leave it out; name packages with"),
         ({"conf": ["spark.driver.memory=lots"]}, "as in spark.driver.memory=2g"),
         ({"conf": ["spark.driver.extraJavaOptions='-Da"]}, "No closing quotation"),

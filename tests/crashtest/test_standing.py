@@ -161,7 +161,7 @@ def test_a_report_of_a_crash_test_is_a_record_too(tmp_path: Path) -> None:
     [
         (("--of", "nowhere"), "there is no such record"),
         (("--of", "broken.json"), "not a record of effects"),
-        (("--of", "seen", "--write", "store"), "this is no pair EFFECT=WRITE"),
+        (("--of", "seen", "--write", "store"), "this is not of the form EFFECT=WRITE"),
         (("--of", "seen", "--write", "a b=visble"), "did you mean 'visible'"),
         (("--of", "seen", "--design", "visible"), "leave --design, --cheapest and --fault out"),
         (("--ends", "exit"), "name this record with --of"),

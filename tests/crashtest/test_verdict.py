@@ -64,7 +64,7 @@ def test_loss_and_duplicates_in_different_runs_leave_nothing() -> None:
     assert summary(both).weakest is both[0]
 
 
-UNKNOWN = Result("write a #1", "never reached", Group.CRASH, unknown="the point was never reached")
+UNKNOWN = Result("write a #1", "never reached", Group.CRASH, unknown="the run never reached the crash point")
 
 
 def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:

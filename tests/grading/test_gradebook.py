@@ -379,7 +379,7 @@ def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> N
         ("[weight]\n", r"unknown section \[weight\]"),
         ("[weights]\n'01-dobule' = 2\n", "01-dobule is not an exercise"),
         ("[weights]\n'01-double' = 'two'\n", "choose a number"),
-        ("[late]\npercent = 3\n", "percent is no key of"),
+        ("[late]\npercent = 3\n", "percent is not a key of"),
         ("[late]\npercent_a_day = 300\n", "from 0 to 100"),
         ("[partial]\n'01-double' = 3\n", "gives 3 points for 01-double"),
         ("[rubric.'01-why']\na = 1\n", "1 points, but the exercise has 2"),

@@ -61,7 +61,7 @@ def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(tmp_path: Pat
 
 @pytest.mark.parametrize("written", ["0/3", "4/3", "2", "2/3/4", "a/b", "1/100000"])
 def test_what_is_no_shard_is_refused(written: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^--shard {written}: this names no shard"):
+    with pytest.raises(InvalidInput, match=f"^--shard {written}: this is not a shard"):
         Order.plan({"given": [Path()], "out": Path(), "seed": 1, "shard": written})
 
 
@@ -116,7 +116,7 @@ def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
     given = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
     words = ["--course", str(submitted.COURSE), "--master", "local[2]"]
     assert execute([*given, *words]) == 64
-    assert "not a shard of `labkit grade`" in capsys.readouterr().err
+    assert "`labkit grade` deletes the folder out.shards" in capsys.readouterr().err
     assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 

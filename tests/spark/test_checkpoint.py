@@ -69,7 +69,7 @@ def test_the_checkpoint_of_another_query_is_refused_with_what_differs(name: str,
     checkpoint = Checkpoint(tmp_path)
     enter(checkpoint, MINE)
     other = Identity(**{**MINE.__dict__, name: "else"})
-    with pytest.raises(InvalidInput, match=f"belongs to another query, with {name} .* and not 'else'"):
+    with pytest.raises(InvalidInput, match=f"belongs to another query, whose {name} is .* and not 'else'"):
         enter(checkpoint, other)
 
 

@@ -95,7 +95,7 @@ def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(master: s
 def test_a_file_of_one_host_is_refused_on_several():
     cluster.check_store("sqlite", {"here"})
     cluster.check_store("postgres", {"here", "there"})
-    with pytest.raises(InvalidInput, match=r"--store sqlite: .* on here, there"):
+    with pytest.raises(InvalidInput, match=r"--store sqlite: .* on the hosts here, there"):
         cluster.check_store("sqlite", {"there", "here"})
 
 
@@ -122,7 +122,7 @@ def test_on_a_cluster_a_task_that_waits_has_a_driver_of_its_own(tmp_path: Path):
 
 
 def test_only_an_executor_of_the_application_is_killed():
-    with pytest.raises(JobFailed, match="is no executor of app-1"):
+    with pytest.raises(JobFailed, match="is not an executor of app-1"):
         Executors("app-1").kill(1)
 
 

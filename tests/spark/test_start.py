@@ -89,7 +89,7 @@ def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java
     assert converted == ["7", "[1, 2]"], "NumPy's values still reach the JVM"
     assert "the columns ['offset', 'key', 'value'], not ['offset', 'word']" in columns
     assert "is still running this query" in in_use
-    assert "belongs to another query, with strategy 'two_phase' and not 'append'" in other
+    assert "belongs to another query, whose strategy is 'two_phase' and not 'append'" in other
     assert len(misspelt) == 6
     assert all("\n" not in each for each in misspelt)
     assert "two_phase" in misspelt[0]

@@ -97,8 +97,8 @@ def _own(text: str) -> Shape:
     name, sign, pattern = text.partition("=")
     if not (sign and name.strip() and pattern.strip()):
         raise InvalidInput(
-            f"--lane {text[:60]}: this is no pair NAME=GLOB; write one, as in decision='manifests/*'. labkit's lanes "
-            f"(roles of files) are {', '.join(LANES)}, and any other NAME adds a lane."
+            f"--lane {text[:60]}: this is not of the form NAME=GLOB; write it as in decision='manifests/*'. labkit's "
+            f"lanes (roles of files) are {', '.join(LANES)}, and any other NAME adds a lane."
         )
     return Shape(name.strip(), (pattern.strip(),))
 

@@ -207,8 +207,8 @@ def orders(
     steps = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step)]
     if not steps:
         raise InvalidInput(
-            "labkit does not know which of the recorded effects writes output (staged or visible); name this effect "
-            "with --write, as in --write 'write store/all.txt=visible'."
+            "labkit recognises none of the recorded effects as a write of output, staged or visible; name the effect "
+            "that writes output, as in --write 'write store/all.txt=visible'."
         )
     for number, step in enumerate(steps, start=1):
         if order_of(step) != order_of(steps[0]):
@@ -305,7 +305,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            f"a step mixes kinds of writes ({write_order}), so they have no order; omit `ends` (--ends), or set it to "
-            "an effect that ends every step."
+            f"kinds of writes in a step are interleaved ({write_order}), so they have no order; omit `ends` "
+            "(--ends), or name an effect that ends every step."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())

@@ -46,8 +46,8 @@ class Executors:
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
             raise JobFailed(
-                f"the driver asked labkit to kill process {pid}, which is no executor of {self._application}, so "
-                "labkit did not kill it; repeat the run."
+                f"the driver asked labkit to kill process {pid}, but this process is not an executor of "
+                f"{self._application}, so labkit did not kill it; repeat the run."
             )
         family = {backend, *_family(backend)}
 

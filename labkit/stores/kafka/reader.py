@@ -107,8 +107,8 @@ class Reader:
                 deadline = time.monotonic() + _PATIENCE
             elif time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"{self._address}: reading the topic {self._topic} stopped at offset {position} of {end}; check "
-                    "the broker."
+                    f"{self._address}: labkit could read the topic {self._topic} only up to offset {position} of "
+                    f"{end}; check whether the broker is running."
                 )
 
     def _entry(self, record: ConsumerRecord) -> Entry:

@@ -61,7 +61,7 @@ def _next(lane: str, *before: Clock) -> Clock:
 def write(diagram: Diagram, _title: str) -> str:
     """Return a space-time diagram as a log file for ShiViz. Raises `InvalidInput` if the diagram has no step."""
     if not diagram.steps:
-        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
+        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; make a step first.")
     titles = {lane: re.sub(r"\s+", "_", title) for lane, title in diagram.lanes.items()}
     given = list(titles.values())
     # The name of a host is unique and has no spaces, so equal titles get the id of their process appended.
