@@ -16,7 +16,7 @@ VERBS = {
     "grade": "Grade submitted notebooks, each in a sandbox.",
     "release": "Make the copy of the lab that learners get.",
     "crashtest": "Kill your own sink or pipeline before each of its writes, and say what it guarantees.",
-    "bisect": "Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.",
+    "bisect": "Crash-test a pipeline with several versions of a package, and say which version changed its guarantee.",
     "compare": "Say in Markdown how two reports of a crash test differ.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs to disk.",
     "timeouts": "Say whether a job that writes in Kafka transactions can lose data by a timeout.",

@@ -92,7 +92,7 @@ class Question(Options):
 
 
 def bisect(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
+    """Crash-test a pipeline with several versions of a package, and say which version changed its guarantee.
 
     labkit installs each version with uv or pip into its own environment in the cache; {python} in the commands stands
     for that environment's Python. It tests the oldest and the newest version first, then halves the range. Every option

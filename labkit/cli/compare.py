@@ -12,7 +12,8 @@ def compare(
 ) -> int:
     """Print, as Markdown for a comment on a pull request, how two reports of a crash test differ, or sum up one report.
 
-    Exit 0 not weaker than before, 1 weaker, 2 perhaps weaker, because less is known now, 64 a file is no report.
+    Exit codes: 0 not weaker than before; 1 weaker; 2 perhaps weaker, because less is known now; 64 a file is not a
+    report.
     """
     from labkit.crashtest.comparison import Comparison, read_report
 

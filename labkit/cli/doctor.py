@@ -14,7 +14,7 @@ def doctor(
     prepare: Annotated[
         bool,
         typer.Option(
-            "--prepare", help="If there is no class-data archive yet, make one first, so that Spark starts faster."
+            "--prepare", help="First make Java's class-data archive, if it is missing, so that Spark starts faster."
         ),
     ] = False,
     as_json: Json = False,

@@ -69,10 +69,10 @@ class Watched(Options):
 
 
 def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, **words: object) -> int:
-    """Run a pipeline once; show what it writes in which order, and which of these writes a power cut may undo.
+    """Run a pipeline once; show what it writes, in which order, and which of these writes a power cut may undo.
 
-    labkit kills nothing. This works for every program on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command
-    failed, 2 labkit saw no lasting effect, 64 bad input, 69 system calls cannot be watched here.
+    labkit kills nothing. This works for every program on Linux: Spark, Flink, shell, C. Exit codes: 0 done; 1 the
+    command failed; 2 labkit saw no lasting effect; 64 bad input; 69 system calls cannot be watched here.
     """
     from labkit.crashtest.blackbox.lanes import Lanes
     from labkit.crashtest.blackbox.xray import xray

@@ -75,7 +75,9 @@ class Search(Options):
         ],
     )
     symmetry: bool = option(
-        Switch(), default=False, help="Count states as one if they differ only in which of equal processes is which."
+        Switch(),
+        default=False,
+        help="Count states as one if they become equal when interchangeable processes swap names.",
     )
 
     def made(self) -> Model[Any]:
@@ -88,7 +90,7 @@ class Search(Options):
 def explore(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Visit every schedule of a simulator, and report claims that do not hold, each with a shortest violating trace.
 
-    Exit 0 all claims hold, 1 one does not, 2 no claim failed, but not everything was visited.
+    Exit codes: 0 all claims hold; 1 a claim does not hold; 2 no claim failed, but the search did not visit every state.
     """
     search = Search.plan(typed_options(context, options_of(Search), words))
     return run_walks(search, as_json=as_json) if search.walks else run_explore(search, as_json=as_json)

@@ -26,7 +26,7 @@ MOST_LISTED = 10
 
 
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Grade submitted notebooks: run each in a sandbox, judge its answers outside of it, and write grades and pages.
+    """Grade submitted notebooks: run each in a sandbox, judge its answers outside, and write grades and pages.
 
     The output folder remembers --deadline, --roster, --marks and --rules; `--deadline none`, for example, removes the
     deadline. Exit 0 if everything was graded, whatever the grades; 70 if the grading itself failed for a submission.

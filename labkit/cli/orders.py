@@ -51,7 +51,7 @@ class Question(Options):
         "With --design: what else may happen once, in addition to crashes. lost-answer: the store makes output "
         "visible, but its answer is lost, so the output is written again; expiry: the store aborts a prepared "
         "transaction; lease: the source delivers rows again, because they were acknowledged too late; lag: a step's "
-        "plan, decision or notice is not written, only that of a later step.",
+        "plan, decision or notice is not written, but that of a later step is.",
     )
     of: Path | None = option(
         AnyPath("RECORD"),
@@ -61,8 +61,8 @@ class Question(Options):
     write: tuple[str, ...] = option(
         Many(Text(metavar="EFFECT=WRITE")),
         (),
-        "With --of: which kind of write a recorded effect is, such as 'write store/all.txt=visible', or =nothing; may "
-        "be repeated.",
+        "With --of: which kind of write a recorded effect is, such as 'write store/all.txt=visible', or =nothing if no "
+        "reader can notice it; may be repeated.",
     )
     ends: str = option(
         Text(metavar="EFFECT"),

@@ -8,7 +8,7 @@ from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:
-    """List every failpoint (a moment at which labkit can kill a job): the state of the batch, and the sinks there."""
+    """List every failpoint (a moment at which labkit can kill a job), the batch's state there, and the sinks there."""
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:

@@ -19,7 +19,7 @@ GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 Expect = Annotated[
     str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if the run shows a weaker guarantee than this.")
 ]
-Resume = Annotated[Path | None, typer.Option(help="Finish the interrupted run of this folder.")]
+Resume = Annotated[Path | None, typer.Option(help="Finish the interrupted run in this folder.")]
 Standby = Annotated[
     bool,
     typer.Option(

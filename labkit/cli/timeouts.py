@@ -19,7 +19,10 @@ def timeouts(
     tolerated: Annotated[int, typer.Option(help="How many checkpoints in a row may expire.")] = 0,
     downtime: Annotated[float, typer.Option(help="How many seconds the job may be down after a crash.")] = 0.0,
     run: Annotated[
-        bool, typer.Option("--run", help="Also try one interval on the Kafka broker, with three kinds of traffic.")
+        bool,
+        typer.Option(
+            "--run", help="Also measure one checkpoint interval on the Kafka broker, with three kinds of traffic."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:

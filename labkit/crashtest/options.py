@@ -45,49 +45,52 @@ class SharedOptions(Options):
     reader: Subject | None = option(
         Named(),
         None,
-        "A function without arguments that returns the rows, [] if there are none. Default: read in the sink's file.",
+        "A function without arguments that returns the rows, or [] if there are none. Default for a sink: the function "
+        "read in its file.",
         usual=lambda test: test.usual_reader,
         instead_of=["read_command"],
     )
     watched: tuple[Path, ...] = option(
         Many(Folder("DIR")),
         (),
-        "A folder in which the sink or pipeline writes; may be repeated. Default: this folder.",
+        "A folder in which the sink or pipeline writes; may be repeated. Default: the working folder.",
         keyword="watch",
         usual=lambda test: test.usual_watched,
     )
     ignored: tuple[str, ...] = option(
         Many(Text(metavar="GLOB")),
         (),
-        "Files, or HOST:PORT, that do not belong to the sink or pipeline, such as *.csv.tmp. May be repeated.",
+        "Files, or servers as HOST:PORT, that do not belong to the sink or pipeline, such as *.csv.tmp. May be "
+        "repeated.",
         flag_name="ignore",
         json="ignore",
     )
     only: tuple[str, ...] = option(
         Many(Text(metavar="ID")),
         (),
-        "Only this run of a report, by its id; may be repeated. It can refute a guarantee but not prove one.",
+        "Make only the run with this id, as an earlier report names it; may be repeated. Such a test can refute a "
+        "guarantee, but not prove one.",
         in_project=False,
     )
     since: str = option(
         Text(metavar="REV"),
         "",
-        "Only crash points whose line of Python has changed since this revision of git, and the few that matter most; "
-        "a sample. --only overrules it.",
+        "Kill only at crash points whose line of Python has changed since this git revision, and at the few points "
+        "that matter most, so the test is a sample. --only overrules --since.",
         in_project=False,
     )
     quick: bool = option(
         Switch(),
         default=False,
-        help="Kill only at the points that matter most: a sink takes one to two minutes, a pipeline as "
-        "long as its starts need.",
+        help="Kill only at the points that matter most. For a sink the test takes one to two minutes, for a "
+        "pipeline as long as its starts need.",
         in_project=False,
     )
     faults: tuple[Fault, ...] = option(
         Many(Name(Fault, metavar="KIND"), separator=","),
         (),
-        "Also let single calls fail, or single processes end, and report separately what holds then: "
-        f"{', '.join(Fault)}. May be repeated.",
+        "Also inject faults of this kind into single calls or processes, and report separately which guarantee holds "
+        f"then. One of {', '.join(Fault)}. May be repeated.",
         keyword="fault",
     )
     grace: float = option(
@@ -98,7 +101,7 @@ class SharedOptions(Options):
     delay: float = option(
         Amount(0, above=True, complaint="must be more than 0 seconds."),
         35.0,
-        "Seconds for which a call is delayed (--fault delay); more than the timeouts of the pipeline.",
+        "Seconds for which a call is delayed (--fault delay); choose more than the pipeline's timeouts.",
     )
     limit: float = option(
         Amount(0, above=True, complaint="must be more than 0 seconds."),
@@ -108,8 +111,9 @@ class SharedOptions(Options):
     seconds: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds for all runs; a run for which no time is left is not made. 0: as many as "
-        "the planned runs need, at least 60 for a quick test of a sink, 170 of a pipeline, and 900 if not quick.",
+        "Seconds for all runs; labkit leaves out the runs for which no time is left. 0: as many seconds as the planned "
+        "runs need, but at least 60 for a quick test of a sink, 170 for a quick test of a pipeline, and 900 for any "
+        "other test.",
     )
 
     @property
@@ -151,9 +155,11 @@ class Demand(Options):
     expect: Goal | None = option(
         Name(Goal, metavar="GUARANTEE"),
         None,
-        "The guarantee that must be measured, with every point tried; exit 1 if it is weaker, 2 if not everything was "
-        "tried. not-refuted: no run that was made is weaker than exactly-once, as a quick test can say.",
+        "The guarantee that the test must show, with every crash point tried; exit 1 if the guarantee is weaker, 2 if "
+        "some points were not tried. not-refuted: no run was weaker than exactly-once; a quick test can show that.",
     )
     also: tuple[str, ...] = option(
-        Many(Key(AXES, "AXIS")), (), "A property that must hold as well, such as fractured_read."
+        Many(Key(AXES, "AXIS")),
+        (),
+        "A property that must hold as well, named after its violation, such as fractured_read.",
     )

@@ -100,7 +100,7 @@ class Settings(SharedOptions):
         Named(),
         None,
         "A foreachBatch function, ForeachWriter, Python DataSource, or a function that gets the stream and "
-        "starts a query; also as package.module:NAME. Default: that of pyproject.toml.",
+        "starts a query. package.module:NAME works as well. Default: the sink that pyproject.toml names.",
         keyword="subject",
         argument="FILE:NAME",
         names_subject=True,
@@ -126,10 +126,12 @@ class Settings(SharedOptions):
     batches: int = option(
         Number(1, MOST_BATCHES, f"choose 1 to {MOST_BATCHES} batches: two show most faults, three a few more."),
         3,
-        "Batches of the job.",
+        "The number of batches of the job.",
     )
     rows: Path | None = option(
-        ExistingFile("FILE"), None, "Your own rows: JSON Lines, each with a whole number as id. Default: generated."
+        ExistingFile("FILE"),
+        None,
+        "A JSON Lines file with your own rows, each with a whole number as id. Default: generated rows.",
     )
     pairs: tuple[str, ...] = option(
         Many(Checked(_pair, "NAME=VALUE")),

@@ -130,7 +130,7 @@ class Order(Options):
         Many(AnyPath()),
         (),
         "A CSV file of regrade requests with the columns student, exercise, why; may be repeated. A file "
-        "regrade.txt in a submission needs no option.",
+        "regrade.txt in a submission is read without this option.",
     )
     rules: Path | None = option(
         AnyPath(),
@@ -151,7 +151,7 @@ class Order(Options):
     shard: Shard | None = option(
         Part(),
         None,
-        "Grade only this part of a batch, for example 2/8, into its own --out; needs --seed.",
+        "Grade only this part of the submissions, for example 2/8, into its own --out; needs --seed.",
         needs=[
             Need(
                 lambda order: order.seed is not None,

@@ -62,31 +62,35 @@ class PipelineSettings(SharedOptions):
     pipeline: str = option(
         Text(metavar="CMD"),
         "",
-        "Instead of FILE:NAME: how a whole pipeline is started, by a shell, in this folder.",
+        "The command that starts a whole pipeline, instead of a sink FILE:NAME. A shell runs it in the working folder.",
         keyword="command",
         names_subject=True,
         instead_of=["subject", "sink_format", "table"],
         check=lambda test: test.check_commands(),
     )
     read_command: str = option(
-        Text(metavar="CMD"), "", "Prints the rows as JSON Lines, instead of --reader.", instead_of=["reader"]
+        Text(metavar="CMD"),
+        "",
+        "A command that prints the rows as JSON Lines, instead of --reader.",
+        instead_of=["reader"],
     )
     expected: str = option(
         Checked(_source, "FILE"),
         "",
-        "The rows that should come out, FILE.jsonl or FILE:NAME. Default: those of a run without a crash.",
+        "The rows that should come out: a file FILE.jsonl, or a function FILE:NAME that returns them. Default: the "
+        "rows of a run without a crash.",
     )
-    feed: str = option(Text(metavar="CMD"), "", "Puts the input in place before each run.")
+    feed: str = option(Text(metavar="CMD"), "", "A command that puts the input in place before each run.")
     reset: str = option(
         Text(metavar="CMD"),
         "",
-        "Empties, in this folder, the store, the checkpoint, and the input that --feed puts there. Default: reset in "
-        "the reader's file.",
+        "A command that empties the store, the checkpoint, and the input that --feed puts in place, all in the folder "
+        "where this command runs. Default: the function reset in the reader's file.",
     )
     checkpoint: Path | None = option(
         Folder("DIR"),
         None,
-        "Restore an older copy of this folder in one run.",
+        "The folder of the checkpoint. In one run, labkit restores an older copy of this folder.",
         check=lambda test: test.check_restored(),
     )
     power_cut: bool = option(
@@ -98,20 +102,21 @@ class PipelineSettings(SharedOptions):
     pause: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds between a recovery and the next plain start, in one run, and between crash and restart, in up to "
-        "eight runs; choose more than the lifetime of a marker or lease.",
+        "Seconds to wait: in one run, between the recovery and the next start without a crash; in up to eight runs, "
+        "between crash and restart. Choose more than the lifetime of a marker or lease.",
     )
     more: str = option(
         Text(metavar="CMD"),
         "",
-        "Adds new input. One run gets it after the recovery from a crash, others between a crash and the restart. "
-        "Default: no such run.",
+        "A command that adds new input. One run gets this input after the recovery from a crash, others between a "
+        "crash and the restart. Default: no such run.",
     )
     pairs: int | None = option(
         Number(0, complaint="write how many random pairs of crashes to try, as in --pairs 100.", metavar="N"),
         None,
-        "Random pairs of crashes at two places, in addition to those that a recovery suggests. To try all pairs, give "
-        "the number that the report's coverage counts as possible. Default: 3 with --quick, else 8.",
+        "How many random pairs of crashes at two places to try, in addition to the pairs that a recovery suggests. To "
+        "try all pairs, give the number that the report's coverage counts as possible. Default: 3 with --quick, else "
+        "8.",
     )
     parallel: int | None = option(
         Number(
@@ -120,7 +125,7 @@ class PipelineSettings(SharedOptions):
             metavar="N",
         ),
         None,
-        "Runs side by side, each in a copy of this folder. Default: as many as is safe.",
+        "How many runs to make at the same time, each in a copy of the working folder. Default: as many as is safe.",
     )
     folder: Path = field(default_factory=Path.cwd)
     """The folder in which every command of the user runs."""

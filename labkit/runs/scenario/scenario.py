@@ -139,7 +139,7 @@ class Scenario(Options):
     state: State = option(
         Name(State),
         State.ROCKSDB,
-        "Spark's state store for the counts: hdfs or rocksdb; running needs rocksdb.",
+        "Spark's state store for the counts: hdfs or rocksdb; --job running needs rocksdb.",
         usual=lambda scenario: default_state(scenario.job),
         needs=[
             Need(
@@ -163,7 +163,7 @@ class Scenario(Options):
         in_every_json=True,
     )
     partitions: int = option(
-        _TASKS, PARTITIONS, "The number of tasks that write each batch of running and kafka.", needs=[_OTHER_TASKS]
+        _TASKS, PARTITIONS, "The number of tasks that write each batch of --job running or kafka.", needs=[_OTHER_TASKS]
     )
     later_partitions: int | None = option(
         _TASKS,
@@ -175,8 +175,8 @@ class Scenario(Options):
     between: Fault = option(
         Name(Fault),
         Fault.NOTHING,
-        f"What to do after each crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; to the input of "
-        f"--job kafka: {', '.join(OF_THE_SOURCE)}; to the prices of --job shop: {Fault.EDIT_PRICES}.",
+        f"What to do after each crash: nothing. With the store's server: {', '.join(_TO_SERVER)}. With the input of "
+        f"--job kafka: {', '.join(OF_THE_SOURCE)}. With the prices of --job shop: {Fault.EDIT_PRICES}.",
         needs=[
             Need(
                 lambda scenario: scenario.between is not Fault.EDIT_PRICES or scenario.job is Job.SHOP,
