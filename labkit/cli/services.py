@@ -23,7 +23,7 @@ def services(
     name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: both.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Start (up), examine (status) or stop (down) the servers of the lab, each in the user's cache folder.
+    """Start (up), examine (status) or stop (down) the lab's own servers, whose files are in the user's cache folder.
 
     If LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, labkit uses that server, and starts and deletes
     nothing. Exit 69 if a server does not answer after `up` or at `status`.

@@ -202,7 +202,8 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
         times.append(time.time())
         if end(killed, _DEAD_SECONDS).left:
             raise JobFailed(
-                f"process {killed[0]} still exists {_DEAD_SECONDS:.0f} s after SIGKILL, so this run proves nothing"
+                f"process {killed[0]} still exists {_DEAD_SECONDS:.0f} s after SIGKILL, so this run proves nothing; "
+                "repeat the test"
             )
         return False
 

@@ -121,11 +121,12 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
             for line, name in lines.items():
                 if line in _text(path):
                     raise GradingError(
-                        f"{path}: this file is for learners, but contains a line of the solution of {name}: {line!r}."
+                        f"{path}: this file is for learners, but it contains a line of the solution of {name}: {line!r}"
+                        "; remove this line from the source of the file."
                     )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
-            raise GradingError(f"{folder / name}: this file is for graders, but the learners' copy contains it.")
+            raise GradingError(f"{folder / name}: this is a part of the grader, but the learners' copy contains it.")
 
 
 def _telling(source: str) -> Iterator[str]:

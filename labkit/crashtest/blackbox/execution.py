@@ -219,12 +219,18 @@ class Execution:
         is_here = self.at is not None and effect.name == self.at.effect
         if is_here and self.late and self._held is None:
             self._held, self._late_since, self._late_from = call, time.monotonic(), len(self._effects)
+            self._prevented()
             return Answer.HOLD
         if (is_here and self.fault is None) or (self._held is not None and effect.kind is CallKind.EXIT):
+            self._prevented()
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
         return self._injected(self.fault) if is_here and self.fault is not None else Answer.GO_ON
+
+    def _prevented(self) -> None:
+        if self.files is not None and not (self.at and self.at.cut):
+            self.files.prevented()
 
     def _injected(self, fault: Fault) -> Decision:
         seconds = {Fault.SIGTERM: self.settings.grace, Fault.DELAY: self.settings.delay}.get(fault)
@@ -287,8 +293,8 @@ def write_part(call: Call, kind: str = "") -> None:
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "labkit cannot end the write at the planned byte, because the write has other bytes than in the run "
-            "without a crash, or because labkit does not know its bytes; so this run proves nothing"
+            "labkit cannot end the write at the planned byte, so this run proves nothing: the write has other bytes "
+            "than in the run without a crash, or labkit could not read them"
         )
     try:
         with Path(call.path).open("r+b") as file:
@@ -297,7 +303,7 @@ def write_part(call: Call, kind: str = "") -> None:
     except OSError as error:
         raise JobFailed(
             f"labkit killed the pipeline during a write to {call.path}, but the first part of this write could not be "
-            f"written ({error.strerror}), so this run proves nothing"
+            f"written ({error.strerror}), so this run proves nothing; repeat the test"
         ) from error
 
 

@@ -336,9 +336,12 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None:
-            raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing")
+            raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing; repeat the test")
         if emptied.left:
-            raise JobFailed(f"the kill at {at.name} left processes alive ({emptied.left}), so this run proves nothing")
+            raise JobFailed(
+                f"the kill at {at.name} left processes alive ({emptied.left}), so this run proves nothing; "
+                "repeat the test"
+            )
         run.crashes.append(evidence(start, at))
 
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
@@ -619,8 +622,8 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
             return again
         if time.monotonic() > finish:
             raise JobFailed(
-                f"the reader returned different rows when it was called twice ({len(values)}, then {len(again)} "
-                "rows) although the pipeline was not running"
+                f"two calls of the reader returned different rows ({len(values)}, then {len(again)} rows), although "
+                "the pipeline was not running; let the reader return the same rows for the same store"
             )
         values = again
 
