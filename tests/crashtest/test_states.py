@@ -26,6 +26,9 @@ class Files:
         effect = Effect(Call(1, 9, 9, kind, name or str(kind), *paths, 0, 0.0), path, 1)
         return self._files.look(effect, Namer([self._folder]))
 
+    def prevented(self) -> None:
+        self._files.prevented()
+
 
 def set_no_dump(file: Path) -> None:
     """Do as `chattr +d` does."""
@@ -151,4 +154,41 @@ def test_contents_that_differ_by_chance_are_compared_as_far_as_they_agree(
     assert comparison.key(taken[0]) == comparison.key(taken[1])
     assert (comparison.key(taken[2]) == comparison.key(taken[0])) is is_equal
     assert comparison.blurred() == ([] if "1764" in one else ["a"])
-    assert comparison.key(taken[2], left_out={"a"}) == frozenset()
+    assert comparison.key(taken[2], left_out={"a"}) == comparison.key({})
+
+
+ONE, TWO = "123e4567-e89b-12d3-a456-426614174000", "00112233-4455-6677-8899-aabbccddeeff"
+
+
+@pytest.mark.parametrize(("owner", "noted", "is_equal"), [(TWO, TWO, True), (TWO, ONE, False), (ONE, TWO, False)])
+def test_ids_may_differ_but_those_that_were_equal_must_be_equal(
+    tmp_path: Path, owner: str, noted: str, is_equal: bool
+) -> None:
+    """A start may compare the id in one file with that in another."""
+    files = Files(tmp_path)
+    files.look(CallKind.CREATE, "owner")
+    files.look(CallKind.CREATE, "work")
+    taken = []
+    for first, second in ((ONE, ONE), (owner, noted)):
+        (tmp_path / "owner").write_text(first)
+        (tmp_path / "work").write_text(f"{second} 7")
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{"write x #1": taken[0]}, {"write x #1": taken[1]}])
+    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+
+
+def test_the_order_of_the_last_writes_is_known_and_a_rename_keeps_it(tmp_path: Path) -> None:
+    files, comparison = Files(tmp_path), Comparison()
+    orders = []
+    for path in ("a", "b", "new"):
+        files.look(CallKind.CREATE, path)
+        (tmp_path / path).write_text(path)
+    files.look(CallKind.WRITE, "a")
+    orders.append(comparison.order(files.look(CallKind.RENAME, "new", "b")))
+    (tmp_path / "new").rename(tmp_path / "b")
+    orders.append(comparison.order(files.look(CallKind.WRITE, "b")))
+    files.prevented()
+    orders.append(comparison.order(files.look(CallKind.WRITE, "b")))
+    orders.append(comparison.order(files.look(CallKind.EXIT, "")))
+    assert orders == [("b", "new", "a"), ("b", "a"), ("b", "a"), ("a", "b")]

@@ -303,11 +303,13 @@ class Campaign:
             self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
             known += [state for at in starts if len(at) == 1 for state in islice(starts[at].states.values(), 1)]
-            key = partial(comparison.key, left_out=self._last)
+            key, order = (partial(each, left_out=self._last) for each in (comparison.key, comparison.order))
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
+            orders = {at: {name: order(each) for name, each in start.states.items()} for at, start in starts.items()}
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
-            states = States(before, frozenset(map(key, known)), is_whole=is_whole)
+            written = frozenset((key(each), order(each)) for each in known)
+            states = States(before, frozenset(map(key, known)), is_whole, orders, written)
         found = {at: start.effects for at, start in starts.items()}
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 

@@ -25,6 +25,7 @@ _TEMPORARY = re.compile(
 )
 """A pattern for the names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""
 _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
+_ANY_ID = re.compile(f"{_UUID.pattern}|{_ID.pattern}")
 _LONG = re.compile(r"(?<!\d)[1-9](?:\d{9}\.\d+|\d{7,})(?!\d)")
 """A long number, or a Unix time with a fraction of a second (dlt names load packages by it)."""
 _SHARD = re.compile(r"(?<![^/])([0-9a-f]{2,3})(?=/\1[0-9a-f]{5,6}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/]))")
@@ -72,6 +73,11 @@ def _mask(part: str, pids: set[str]) -> str:
     if "attempt_" in part:
         part = part.removeprefix("_")
     return _NUMBER.sub(lambda at: "<pid>" if at[0].lstrip("0") in pids else at[0], part)
+
+
+def ids_in(body: bytes) -> tuple[bytes, ...]:
+    """Return the UUIDs and hexadecimal ids in a file's bytes, in the order of the text."""
+    return tuple(match[0].encode() for match in _ANY_ID.finditer(body.decode("latin-1")))
 
 
 def family(where: str) -> str:

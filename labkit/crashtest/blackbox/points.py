@@ -183,6 +183,8 @@ def borders(call: Call) -> range:
     return range(PAGE - call.offset % PAGE, call.size, PAGE)
 
 
+MOST_REWRITTEN = 8
+"""The pairs tried at most because a recovery wrote equal files in another order; there may be very many."""
 BORDERS = 3
 """The number of borders between pages at which the test cuts one write: the first, one near the middle, the last."""
 
@@ -394,6 +396,10 @@ class States(NamedTuple):
     """The states from which runs with one crash recover."""
     is_whole: bool
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
+    orders: Mapping[Crashes, Mapping[str, Hashable]] = {}
+    """The orders in which the files of `before` were last written."""
+    written: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    """The states of `known`, each with the order in which its files were last written."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
@@ -457,7 +463,8 @@ class Recoveries:
         2. One pair with a crash in each of two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs chosen only because they leave the files in a state from which no other run recovers.
-        5. Pairs whose second crash cuts a write, unless a first start makes the same write on files in the same state.
+        5. Pairs whose second crash cuts a write that only restarts make.
+        6. A few pairs that leave the files in a known state, but last written in another order.
 
         If all state of the pipeline is in files, a pair of the groups 1 to 3 is left out if another run already
         recovers from the state in which the pair leaves the files.
@@ -473,7 +480,7 @@ class Recoveries:
             if has_reason or state not in known:
                 chosen[pair] = None
                 known.add(state)
-        return [*chosen, *self.torn()]
+        return [*chosen, *self.torn(), *self.rewritten()]
 
     def third(self, most: int) -> list[Crashes]:
         """Return up to `most` runs with three crashes, each as a tuple of its crash points.
@@ -543,6 +550,21 @@ class Recoveries:
                 if self._states.after(pair) is not None:
                     ranks[pair] = (ranking.of(second), first.number, second.number)
         return sorted(ranks, key=ranks.__getitem__)
+
+    def rewritten(self) -> list[Pair]:
+        """Return up to `MOST_REWRITTEN` pairs that leave the files in a known state, but last written in another order.
+
+        A program that takes the newest file for the right one can tell these states apart.
+        """
+        known = set(self._states.written)
+        chosen = []
+        for pair in self.by_state():
+            state = self._states.after(pair)
+            order = self._states.orders.get((pair.first,), {}).get(pair.second.name)
+            if state in self._states.known and order is not None and (state, order) not in known:
+                known.add((state, order))
+                chosen.append(pair)
+        return chosen[:MOST_REWRITTEN]
 
     def torn(self) -> list[Pair]:
         """Return the pairs whose second crash cuts a write that only restarts make.

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.crashtest.blackbox.effects import Effect, Namer, family, mask, without_number
+from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, without_number
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
 """The largest file in bytes that is compared with ids and times masked; a larger one is compared exactly, or not."""
+MOST_IDS = 100
+"""If a file has more ids than this, labkit does not compare which of them are equal."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIFIABLE (`include/uapi/linux/fs.h`)
@@ -41,6 +43,8 @@ class Content(NamedTuple):
     masked: bytes
     """A digest of its bytes with ids and times masked."""
     is_empty: bool
+    ids: tuple[bytes, ...] = ()
+    """The ids in its bytes in the order of the text, such as UUIDs; empty if there are more than `MOST_IDS`."""
 
 
 class Change(NamedTuple):
@@ -48,13 +52,15 @@ class Change(NamedTuple):
 
     before: Content | None
     now: Content | None
+    written: int = 0
+    """The running number of the last effect that wrote the file, in its run; 0 if none did."""
 
     def known(self, level: int) -> Hashable:
         """Return what the run has done to this file, as a value for comparing runs; None if it did not change the file.
 
         `level`, from `EXACT` to `IGNORED`, says how strict the comparison is.
         """
-        before, now = (level < IGNORED and each and each[level] for each in self)
+        before, now = (level < IGNORED and each and each[level] for each in (self.before, self.now))
         return None if before == now else (now,)
 
 
@@ -74,6 +80,11 @@ class RunFiles:
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
+        self._pending: Effect | None = None
+        """The effect before which the files were last looked at."""
+        self._effects = 0
+        self._written: dict[str, int] = {}
+        """The running number of the last effect that wrote a file, by its path."""
         self._set: dict[str, int] = {}
         """The modification times of files just before a call that sets them, until the file is written again."""
 
@@ -82,7 +93,8 @@ class RunFiles:
 
         From now on, the files that this call changes are part of the state as well.
         """
-        call = effect.call
+        self._note_write()
+        self._pending, call = effect, effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
                 self._moved.add(path)
@@ -91,7 +103,7 @@ class RunFiles:
         files = {*self._before, *(each for path in self._moved for each in self._below(path))}
         changes: dict[str, list[Change]] = {}
         for path in sorted(files):
-            change = Change(self._before.get(path), self._with_time(path))
+            change = Change(self._before.get(path), self._with_time(path), self._written.get(path, 0))
             name = namer.file(path)
             if change.before != change.now and name is not None and not is_rebuilt(path) and _CACHE not in path:
                 changes.setdefault(name, []).append(change)
@@ -101,6 +113,19 @@ class RunFiles:
             for name, alike in changes.items()
             for turn, change in enumerate(sorted(alike, key=repr))
         }
+
+    def prevented(self) -> None:
+        """Note that the effect of the last `look` did not happen, because a kill prevented it."""
+        self._pending = None
+
+    def _note_write(self) -> None:
+        if self._pending is None:
+            return
+        call, self._effects = self._pending.call, self._effects + 1
+        if call.kind in (CallKind.RENAME, CallKind.LINK):  # the file keeps the time of its last write
+            self._written[call.target] = self._written.get(call.path, 0)
+        elif call.kind in (CallKind.CREATE, CallKind.WRITE, CallKind.TRUNCATE):
+            self._written[call.path] = self._effects
 
     def _note_times(self, effect: Effect) -> None:
         call = effect.call
@@ -156,8 +181,16 @@ class RunFiles:
             kind += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
         # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
         exact = _digest(body, *kind)
-        masked = _digest(mask(body.decode("latin-1")).encode()) if len(body) <= MOST_MASKED else exact
-        return Content(exact, masked, not body)
+        if len(body) > MOST_MASKED:
+            return Content(exact, exact, not body)
+        ids = ids_in(body)
+        masked = _digest(mask(body.decode("latin-1")).encode())
+        return Content(exact, masked, not body, ids if len(ids) <= MOST_IDS else ())
+
+
+def _is_single(path: str, state: State) -> bool:
+    """Return whether no other file has the same masked path; the numbers of such files differ from run to run."""
+    return f"{without_number(path)} #1" not in state
 
 
 def _flags(path: str) -> int:
@@ -200,16 +233,32 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that represents a state of the files: it is equal for equal states.
+        """Return a value that is equal for equal states of the files, apart from those in `left_out`.
 
-        Files whose masked path is in `left_out` are not compared.
+        Ids may differ, but the same ones must be equal: an id may tell whether two files belong together.
         """
-        return frozenset(
-            (path, part)
-            for path in state
-            if without_number(path) not in left_out and mask(without_number(path)) not in left_out
-            if (part := self._part(path, state)) is not None
-        )
+        compared = [path for path in state if self._is_compared(path, left_out)]
+        parts = frozenset((path, part) for path in compared if (part := self._part(path, state)) is not None)
+        numbers: dict[bytes, int] = {}
+        ids = [
+            (path, tuple(numbers.setdefault(each, len(numbers)) for each in now.ids))
+            for path in sorted(compared)
+            if self._levels[family(path)] <= MASKED and _is_single(path, state) and (now := state[path].now) is not None
+        ]
+        return parts, tuple(ids)
+
+    def order(self, state: State, left_out: Container[str] = ()) -> Hashable:
+        """Return the files in the order in which they were last written, as their modification times show it."""
+        written = [
+            (change.written, path)
+            for path, change in state.items()
+            if change.written and change.now is not None
+            if self._is_compared(path, left_out) and _is_single(path, state)
+        ]
+        return tuple(path for _, path in sorted(written))
+
+    def _is_compared(self, path: str, left_out: Container[str]) -> bool:
+        return without_number(path) not in left_out and mask(without_number(path)) not in left_out
 
     def blurred(self) -> list[str]:
         """Return the files whose contents are not compared, because they differ even between equal starts."""
