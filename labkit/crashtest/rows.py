@@ -142,7 +142,7 @@ def read_rows(path: Path, batches: int) -> Rows:
     size = len(rows) // batches
     if size < FEWEST:
         raise InvalidInput(
-            f"--rows {path}: this file has {len(rows)} rows, but {batches} batches need at least {FEWEST * batches}; "
+            f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, but this file has {len(rows)}; "
             "add rows, or choose fewer batches with --batches."
         )
     rows.sort(key=lambda row: row["id"])
