@@ -86,7 +86,10 @@ def test_a_folder_that_contains_the_temporary_one_is_refused(file: Path, monkeyp
     place = file.parent / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    with pytest.raises(InvalidInput, match="set TMPDIR to one elsewhere"), kernel_campaign(settings(f"{file}:start")):
+    with (
+        pytest.raises(InvalidInput, match="set TMPDIR to a folder outside"),
+        kernel_campaign(settings(f"{file}:start")),
+    ):
         pass
     assert list(place.iterdir()) == []
 

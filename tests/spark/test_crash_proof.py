@@ -103,7 +103,7 @@ def test_recovery_leaves_the_engine_s_logs_as_they_were(point: FailPoint, log: s
         assert len(run.crashes) == 2
         return
     (tmp_path / "checkpoint" / log / "2").touch()
-    with pytest.raises(JobFailed, match="had changed Spark's files"):
+    with pytest.raises(JobFailed, match="must not change Spark's files"):
         record_crash(run, KILLED, before)
     assert len(run.crashes) == 1
 

@@ -30,7 +30,7 @@ def test_another_input_is_simulated_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"job": "totals", "crashes": ["sink.mid_write@0"]}, "can repeat only a run with the job named `running`"),
+        ({"job": "totals", "crashes": ["sink.mid_write@0"]}, "can repeat only a run of the job `running`"),
         ({"crashes": []}, "no crash to simulate"),
         ({"crashes": ["sink.mid_write@0"], "records_per_batch": 2}, "single batch of at most"),
     ],
