@@ -47,6 +47,15 @@ def read_parts():
     return lines(sorted(Path("store").glob("part-*")))
 
 
+def read_newest():
+    copies = sorted(Path("store").glob("copy-?"), key=lambda copy: copy.stat().st_mtime_ns)
+    return lines(copies[-1:])
+
+
+def read_attempts():
+    return sorted(lines(Path("store").glob("rows-*")), key=lambda each: each["id"])
+
+
 def read_manifest():
     manifest = Path("store/manifest")
     listed = manifest.read_text().split() if manifest.exists() else []
