@@ -180,6 +180,9 @@ REFUSED = {
     (
         "--cheapest",
     ): "--cheapest changes a design, but you have not named one; add --design, as in --design spark-append --cheapest.",
+    ("--quietly",): "--quietly and --hold only apply to --cheapest; add --cheapest, or leave them out.",
+    ("--design", "outbox", "--hold", "plan"): "--quietly and --hold only apply to --cheapest; add --cheapest, or leave "
+    "them out.",
     ("--fault", "lag"): "--fault tests the design that --design names, and --cheapest looks for other designs; leave "
     "--cheapest out and name the design, as in --design spark-marker --fault lag.",
     ("--design", "outbox", "--fault", "lags"): "there is no fault 'lags'; did you mean 'lag'?",

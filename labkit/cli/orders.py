@@ -96,8 +96,10 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
             "--fault tests the design that --design names, and --cheapest looks for other designs; leave --cheapest "
             "out and name the design, as in --design spark-marker --fault lag."
         )
+    if (question.quietly or question.hold) and not question.cheapest:
+        raise InvalidInput("--quietly and --hold only apply to --cheapest; add --cheapest, or leave them out.")
     if not question.design:
-        if question.cheapest or question.quietly or question.hold:
+        if question.cheapest:
             raise InvalidInput(
                 "--cheapest changes a design, but you have not named one; add --design, as in --design spark-append "
                 "--cheapest."
