@@ -60,7 +60,10 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return the requested combinations with their predictions. Raises `InvalidInput` for an unknown name."""
+    """Return the requested combinations of engine, store, sink and crash point, each with the predicted verdict.
+
+    Raises `InvalidInput` for an unknown name.
+    """
     _check_each("--engine", [engine], ["sim", "spark", "both"])
     _check_each("--store", stores or [], list(STORES))
     _check_each("--sink", sinks or [], [member.value for member in Strategy])

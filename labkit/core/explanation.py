@@ -409,7 +409,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Finds the first upsert that is impossible without failures: a newer upsert of the same key came earlier."""
+    """Finds the first upsert that arrived after a newer upsert of its key, which happens only after a failure."""
 
     may_skip = True
 

@@ -126,7 +126,9 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
                     )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
-            raise GradingError(f"{folder / name}: this is a part of the grader, but the learners' copy contains it.")
+            raise GradingError(
+                f"{folder / name}: a part of the grader must not be in the learners' copy; remove it there."
+            )
 
 
 def _telling(source: str) -> Iterator[str]:

@@ -171,7 +171,7 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judge the requests that arrive on standard input (a socket) until it is closed; `file` is the course's file."""
+    """Judge the requests that arrive on standard input (a socket) until it is closed; `file` defines the course."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

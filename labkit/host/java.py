@@ -66,7 +66,7 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
 
 
 def java_for_spark() -> Java:
-    """Return the Java that runs Spark. Raises `MissingExtra` without PySpark, otherwise the error of `find_java`."""
+    """Return the Java that runs Spark. Raises `MissingExtra` without PySpark, and the errors of `find_java`."""
     require("pyspark")
     return find_java()
 

@@ -96,7 +96,7 @@ class Checkpoint:
             return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise JobFailed(
-                f"{path}: this file is not an offset log entry of the lab's source ({error}); restore it from a backup."
+                f"{path}: this is not an offset that labkit's Spark source wrote ({error}); restore a backup."
             ) from None
 
 

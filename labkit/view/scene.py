@@ -103,7 +103,7 @@ class Box(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A channel between two boxes, with the messages that are under way. The first of `tokens` arrives next."""
+    """A channel between two boxes. `tokens` are the messages that are under way; the first of them arrives next."""
 
     id: str
     source: str

@@ -22,11 +22,12 @@ class Players:
         self._answers: list[dict[str, object]] = []
 
     def answer(self, text: str) -> str:
-        """Carry out one message of the web page and return the answers; message and answers are JSON.
+        """Carry out one message of the web page, and return a list of answers; both are JSON.
 
-        The message `start` opens a player. Its fields are the trace to show, the step, a hint about what to watch, the
-        tasks that the reader has done, and a second trace to show next to the first. The answer is all data of the
-        player. If the message is wrong, the answer is an error message, and nothing changes.
+        The message `start` opens a player, which shows a trace step by step. Its fields are the trace to show, the
+        step, a hint about what to watch, the tasks that the reader has done, and a second trace to show next to the
+        first. Its one answer has all that the page needs to draw the player. If the message is wrong, the answer is an
+        error message, and nothing changes.
         """
         message = json.loads(text)
         self._answers.clear()

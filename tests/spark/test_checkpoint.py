@@ -95,7 +95,7 @@ def test_epochs_are_read_from_the_engines_own_offset_log(tmp_path: Path):
     assert Checkpoint(tmp_path).planned_batches() == [PlannedBatch(0, 0, 3), PlannedBatch(1, 3, 5)]
     assert Checkpoint(tmp_path).decided() is None
     (tmp_path / "offsets" / "1").write_text("v1\n")
-    with pytest.raises(JobFailed, match=r"offsets/1: .*not an offset log entry"):
+    with pytest.raises(JobFailed, match=r"offsets/1: .*not an offset that labkit"):
         Checkpoint(tmp_path).planned_batches()
 
 

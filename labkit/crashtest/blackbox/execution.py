@@ -302,8 +302,8 @@ def write_part(call: Call, kind: str = "") -> None:
             file.write(call.content[:size])
     except OSError as error:
         raise JobFailed(
-            f"labkit killed the pipeline during a write to {call.path}, but the first part of this write could not be "
-            f"written ({error.strerror}), so this run proves nothing; repeat the test"
+            f"to imitate a kill within a write to {call.path}, labkit had to write its first part and could not "
+            f"({error.strerror}), so this run proves nothing; repeat the test"
         ) from error
 
 

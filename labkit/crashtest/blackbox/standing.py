@@ -200,9 +200,9 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield the designs in the table of `labkit orders` that make their writes in this order, with their guarantees.
+    """Yield the designs in the table of `labkit orders` that write in the order of `steps`, with their guarantees.
 
-    Of designs that differ only in writes that their recovery does not read, only the first is yielded.
+    Some designs differ only in a write that no recovery reads; of these, only the first is yielded.
     """
     met: set[Design] = set()
     for output in Output:

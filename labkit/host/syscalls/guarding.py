@@ -95,7 +95,7 @@ class GuardLate(ServiceUnavailable):
 
 
 class Guarded:
-    """A running guard, the process that started a command: its socket, and the listener for the command's calls."""
+    """A running guard (the process that starts a command), with its socket and the listener for system calls."""
 
     def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
         self.channel = channel

@@ -107,10 +107,10 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of the pipeline that depend on the commit, and one more.
+        """Return the pipeline's properties that depend on the commit, and one of this model.
 
-        The additional property says that a batch is confirmed before `commits/N` is written. Duplicates are allowed if
-        a crash can come between a row and its confirmation.
+        The latter says that a batch is confirmed before `commits/N` is written. If a crash can come after a row is
+        written and before it is confirmed, no property forbids duplicates.
         """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."

@@ -192,7 +192,8 @@ def explained(address: str) -> Iterator[None]:
         raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
-            f"{address}: Kafka refused the request ({type(error).__name__}: {' '.join(str(error).split())})."
+            f"{address}: Kafka refused a request for a transaction ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); see the broker's log."
         ) from error
 
 

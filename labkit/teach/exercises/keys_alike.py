@@ -19,7 +19,7 @@ _DATA = tomllib.loads(files("labkit.teach.exercises").joinpath("alike.toml").rea
 
 
 def from_file(name: str) -> tuple[Any, ...]:
-    """Return the list `name` of `alike.toml`, which explains it, as a tuple; inner lists become tuples as well."""
+    """Return the list `name` of `alike.toml` (see its comments) as a tuple; inner lists become tuples as well."""
     return tuple(tuple(each) if isinstance(each, list) else each for each in _DATA[name])
 
 

@@ -32,7 +32,7 @@ _OWN_LIMIT = "; because the arguments have large numbers, labkit's own limit is 
 
 
 class InNotebook:
-    """A learner's answer in a notebook, as `Answer` describes it: the variable or function `name` in `namespace`."""
+    """An `Answer` that is given in a notebook: the variable or function `name` in `namespace`."""
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace

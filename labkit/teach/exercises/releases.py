@@ -130,7 +130,7 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
             return start, todo, why
         if todo == "new checkpoint" and then.why != why:
             why = f"{why}; and with a new checkpoint {then.why}"
-    raise AssertionError("no remedy was right, but a start with an empty checkpoint and an empty table is always right")
+    raise AssertionError("no remedy is right, although a start with an empty checkpoint and an empty table is")
 
 
 def judge_review(answer: Answer, variant: Variant) -> Finding:
