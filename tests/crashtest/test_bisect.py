@@ -72,7 +72,7 @@ def test_versions_are_ordered_as_versions_and_what_is_left_out_is_named() -> Non
     [
         ("1.0", "--versions 1.0: this is not a range"),
         ("2.0..1.0", "swap the two"),
-        ("a..b", "a is no version"),
+        ("a..b", "a is not a version number"),
         ("7..8", "no version is in this range (the package has 1.0 to 2.0rc1)"),
         ("1.5..2.0", "those in the range are pre-releases or yanked"),
     ],

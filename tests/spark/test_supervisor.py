@@ -159,8 +159,8 @@ def proof(**other: object) -> Proof:
         (Unwanted(proof()), {}, "no proof that the supervisor's SIGKILL ended"),
         (Killed(proof(killed=[9])), {}, "8 that reached .* was not among the killed"),
         (Killed(proof()), {"session": 8}, "was not among the killed"),
-        (Killed(proof()), {"point": "sink.after_commit"}, "but sink.mid_write@0 was planned"),
-        (Killed(proof()), {"batch": 1}, "but sink.mid_write@0 was planned"),
+        (Killed(proof()), {"point": "sink.after_commit"}, "but the crash sink.mid_write@0 was planned"),
+        (Killed(proof()), {"batch": 1}, "but the crash sink.mid_write@0 was planned"),
         (Killed(proof()), {}, "offsets/0 is missing"),
     ],
 )

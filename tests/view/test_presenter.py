@@ -106,7 +106,7 @@ def test_an_export_is_the_text_that_python_gives_for_the_run_up_to_the_step(to: 
 def test_an_export_that_is_impossible_is_one_sentence():
     presenter, sent = presented("pipeline")
     presenter.handle({"export": "shiviz", "at": 0})
-    assert "export it after a step" in sent[-1]["notice"]
+    assert "make a step first" in sent[-1]["notice"]
 
 
 @pytest.mark.parametrize("model", MODELS)
