@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 STORE = Path("store")
+TICK = 0.02  # seconds: longer than a step of the clock that dates files, so no two files have the same time
 
 
 def by_age():
@@ -16,7 +17,7 @@ for copy in by_age():
         same = file.read()
         file.seek(0)
         file.write(same)
-    time.sleep(0.02)  # so that the times differ
+    time.sleep(TICK)
 text = by_age()[-1].read_text() if by_age() else ""
 for part in sorted(Path("input").iterdir()):
     if part.read_text() not in text:
@@ -24,5 +25,5 @@ for part in sorted(Path("input").iterdir()):
         copies = by_age()
         (STORE / "new").write_text(text)
         os.replace(STORE / "new", copies[0] if len(copies) == 2 else STORE / f"copy-{len(copies)}")
-        time.sleep(0.02)
+        time.sleep(TICK)
     part.unlink()

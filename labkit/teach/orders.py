@@ -96,10 +96,10 @@ class Order(OnCard):
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return as a dict for JSON the design's guarantee, and each violated property with a schedule.
+        """Return two results for this design as a dict for JSON.
 
-        The dict has two such results. The first assumes that a step repeated after a crash gets the same rows again,
-        and the second that it may get other rows.
+        Each has the design's guarantee, and for each violated property a schedule that violates it. The first result
+        assumes that a step repeated after a crash gets the same rows again, and the second that it may get other rows.
         """
         return {
             "design": str(self.design),

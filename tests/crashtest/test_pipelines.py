@@ -132,6 +132,20 @@ def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["wrong_repaired", "wrong_newest", "wrong_owner", "wrong_join"])
+def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
+    """The other tests of these samples name the run, so they do not show that a test makes it by itself."""
+    wanted = expected()[name]
+    chosen = {key: value for key, value in options(name).items() if key != "quick"}
+    settings = pipeline_settings(wanted["command"], **chosen)
+    with pipeline_campaign(settings) as running:
+        running.healthy()
+        running.run_all(running.jobs())
+        directed = running.second_crashes(every=True)
+    assert set(wanted["shown_by"]) <= {job.id for job in directed} & running.directed
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("right_thread", 2), ("right_move", 0)])
 def test_a_call_is_late_only_if_another_thread_may_make_the_next_one(name: str, most: int) -> None:
     """Three threads write side by side; but a shell waits for each program before it starts the next one."""

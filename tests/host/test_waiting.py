@@ -20,6 +20,11 @@ POOL = (
     "import pathlib; from concurrent.futures import ThreadPoolExecutor as Pool\n"
     "with Pool(2) as pool: list(pool.map(lambda n: pathlib.Path(n).touch(), ['made']))"
 )
+SOCKET = (
+    "import os, pathlib, socket, threading; a, b = socket.socketpair(); "
+    "touch = lambda: (pathlib.Path('made').touch(), b.send(b'1')); "
+    "threading.Thread(target=touch).start(); os.read(a.fileno(), 1)"
+)
 PROGRAMS = {
     "touch made; touch end": False,
     "(touch made); touch end": False,
@@ -30,6 +35,7 @@ PROGRAMS = {
     f'{sys.executable} -c "{THREAD}w.join(60)"': True,
     f'{sys.executable} -c "{THREAD}time.sleep(0.3)"': True,
     f'{sys.executable} -c "{POOL}"': False,
+    f'{sys.executable} -c "{SOCKET}"': True,  # a server may send something
     f"{sys.executable} -c \"import subprocess; subprocess.run(['touch', 'made'])\"": False,
     f"{sys.executable} -c \"import subprocess; subprocess.run(['touch', 'made'], timeout=60)\"": True,
 }
@@ -79,7 +85,10 @@ def test_a_call_that_is_held_happens_never_and_the_others_go_on(tmp_path: Path) 
 def test_a_held_process_that_its_program_ends_was_not_held_at_the_kill(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
-    hold = lambda call: Answer.HOLD if call.path.endswith("/made") else Answer.GO_ON  # noqa: E731
+
+    def hold(call: Call) -> Answer:
+        return Answer.HOLD if call.path.endswith("/made") else Answer.GO_ON
+
     command = ["/bin/sh", "-c", "touch made & sleep 0.2; kill -9 $!; wait $!; touch after"]
     ended = watch(command, folder=folder, environment=os.environ, output=tmp_path / "output", decide=hold)
     assert ended.held is None

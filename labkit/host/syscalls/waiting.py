@@ -7,7 +7,7 @@ them does anything before the held thread continues. Otherwise the order of thei
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -24,41 +24,37 @@ class Wait(NamedTuple):
 
     timeout: int = -1
     """The index of the argument from 0; -1 if the call has no timeout."""
-    forever: frozenset[int] = frozenset()
+    forever: Container[int] = ()
     """The values of this argument with which the call waits without a limit."""
+    on_files: bool = False
+    """Whether the call waits for open files, of which a socket may get data from outside of the program."""
 
 
-_ENDLESS = Wait()
-_NULL = frozenset({0})
-_MINUS_ONE = frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
+_NULL = (0,)
+_MINUS_ONE = (0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
 
+_CALLS = (
+    ("read 0 63", Wait(on_files=True)),
+    ("poll 7 -", Wait(2, _MINUS_ONE, on_files=True)),
+    ("ppoll 271 73", Wait(2, _NULL, on_files=True)),
+    ("select 23 -, pselect6 270 72", Wait(4, _NULL, on_files=True)),
+    ("epoll_wait 232 -, epoll_pwait 281 22", Wait(3, _MINUS_ONE, on_files=True)),
+    ("futex 202 98", Wait(3, _NULL)),
+    ("wait4 61 260, waitid 247 95, pause 34 -, rt_sigsuspend 130 133, flock 73 32, fcntl 72 25", Wait()),
+)
+"""Calls that wait: `name NUMBER NUMBER` for each, the first on x86_64 and the second on aarch64 (`-`: no such call).
+
+`fcntl` waits for a lock of a file (F_SETLKW). The numbers come from the kernel's tables, as those of `table`.
+"""
+
+_COLUMN = {"x86_64": 1, "aarch64": 2}
 _WAITS = {
-    ("x86_64", 0): _ENDLESS,  # read
-    ("x86_64", 7): Wait(2, _MINUS_ONE),  # poll
-    ("x86_64", 23): Wait(4, _NULL),  # select
-    ("x86_64", 34): _ENDLESS,  # pause
-    ("x86_64", 61): _ENDLESS,  # wait4
-    ("x86_64", 72): _ENDLESS,  # fcntl (F_SETLKW)
-    ("x86_64", 73): _ENDLESS,  # flock
-    ("x86_64", 130): _ENDLESS,  # rt_sigsuspend
-    ("x86_64", 202): Wait(3, _NULL),  # futex
-    ("x86_64", 232): Wait(3, _MINUS_ONE),  # epoll_wait
-    ("x86_64", 247): _ENDLESS,  # waitid
-    ("x86_64", 270): Wait(4, _NULL),  # pselect6
-    ("x86_64", 271): Wait(2, _NULL),  # ppoll
-    ("x86_64", 281): Wait(3, _MINUS_ONE),  # epoll_pwait
-    ("aarch64", 22): Wait(3, _MINUS_ONE),  # epoll_pwait
-    ("aarch64", 25): _ENDLESS,  # fcntl (F_SETLKW)
-    ("aarch64", 32): _ENDLESS,  # flock
-    ("aarch64", 63): _ENDLESS,  # read
-    ("aarch64", 72): Wait(4, _NULL),  # pselect6
-    ("aarch64", 73): Wait(2, _NULL),  # ppoll
-    ("aarch64", 95): _ENDLESS,  # waitid
-    ("aarch64", 98): Wait(3, _NULL),  # futex
-    ("aarch64", 133): _ENDLESS,  # rt_sigsuspend
-    ("aarch64", 260): _ENDLESS,  # wait4
+    number: wait
+    for calls, wait in _CALLS
+    for call in calls.split(", ")
+    if (number := call.split()[_COLUMN.get(platform.machine(), 1)]) != "-"
 }
-"""The calls that wait, by architecture and number (the kernel's tables of system calls, as in `table`)."""
+"""The calls that wait on this processor, by their numbers as text."""
 
 
 def others_can_go_on(thread: int, process: int) -> bool:
@@ -85,7 +81,7 @@ def _tasks(process: int, but: int) -> Iterator[Path]:
 
     `process` is the id of any process of the program.
     """
-    with suppress(psutil.Error):
+    with suppress(psutil.Error, ValueError):  # it has just ended
         line = [psutil.Process(process), *psutil.Process(process).parents()]
         own = [each.pid for each in line].index(os.getpid())
         # The one below labkit is the guard, which is no part of the program.
@@ -108,7 +104,15 @@ def _activity(task: Path) -> str:
         return ""
     if number in (RUNNING, "-1"):
         return RUNNING
-    wait = _WAITS.get((platform.machine(), int(number)))
-    if wait is None or (wait.timeout >= 0 and int(arguments[wait.timeout], 16) not in wait.forever):
-        return f"{task} {call}"
-    return ""
+    wait = _WAITS.get(number)
+    is_endless = wait is not None and (wait.timeout < 0 or int(arguments[wait.timeout], 16) in wait.forever)
+    if wait is not None and is_endless and not (wait.on_files and _has_socket(task)):
+        return ""
+    return f"{task} {call}"
+
+
+def _has_socket(task: Path) -> bool:
+    """Return whether the process has a socket open, perhaps to a server, which may answer at any time."""
+    with suppress(OSError):
+        return any(str(each.readlink()).startswith("socket:") for each in (task / "fd").iterdir())
+    return True
