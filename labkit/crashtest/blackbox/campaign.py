@@ -258,8 +258,9 @@ class Campaign:
             chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
-        unread = [] if changed is not None else list(map(unread_job, self._altered_by_reader()))
-        late = [] if changed is not None or not self.most.late else list(map(late_job, self._overtaken()))
+        unread, late = list(map(unread_job, self._altered_by_reader())), list(map(late_job, self._overtaken()))
+        if changed is not None:
+            unread, late = [], []
         self.directed = directed | {job.id for job in (*loops, *unread, *late)}
         self.pairs |= possible | self.directed
         ended = [] if every or changed is not None or self.harness.endless else recoveries.ended_otherwise()

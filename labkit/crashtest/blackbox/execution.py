@@ -182,9 +182,8 @@ class Execution:
             self._over = Over.KILLED
             if self.at is not None and self.at.cut:
                 write_part(watched.held, self.at.kind_of_cut)
-        start = Start(self._effects, watched, self._over, log, self._silence, self._states, self._late_from)
-        start.unmodelled = self._unsynced.unmodelled
-        return start
+        found = (self._silence, self._states, self._late_from, self._unsynced.unmodelled)
+        return Start(self._effects, watched, self._over, log, *found)
 
     def decide(self, call: Call) -> Decision:
         """Record an intercepted system call, and decide whether it happens, fails, or is the point at which to kill."""
