@@ -90,7 +90,7 @@ BY_HAND = ["--reader", "rows.py:read_all"]
     ("command", "sentences"),
     [
         ("no-such-command", ["exit code 127, so there is no such command", "not found"]),
-        ("./right_move.sh", ["exit code 126, so it may not be run"]),
+        ("./right_move.sh", ["exit code 126", "./right_move.sh: Permission denied"]),
         ("echo out of fuel; exit 3", ["ended with exit code 3", '"out of fuel"']),
         ("kill -9 $$", ["died of signal 9"]),
         ("true", ["the reader found no rows"]),
