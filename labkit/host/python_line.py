@@ -5,6 +5,7 @@ process's memory. It runs in this process, because Yama, a security module of Li
 of the other process.
 """
 
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -16,6 +17,9 @@ from labkit.core.extras import is_installed
 
 _LIBRARY = re.compile(r"(^|/)lib(64)?/(python3|pypy)[^/]*/|\.zip/|^<")
 """A pattern for the files of Python itself and of installed packages, and for code without a file."""
+
+# Otherwise PyStack prints a warning about each interpreter that is just ending.
+logging.getLogger("pystack").addHandler(logging.NullHandler())
 
 OWN = Path(__file__).parents[1]
 """The folder of labkit's own code, whose lines are never the user's."""

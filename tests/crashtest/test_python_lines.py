@@ -163,6 +163,32 @@ def test_a_process_that_cannot_be_read_has_no_line() -> None:
     assert not is_python(process.pid)
 
 
+ENDING = """
+import sys
+class Slow:
+    def __del__(self, write=sys.stdout.write, flush=sys.stdout.flush, read=sys.stdin.read):
+        write("ending\\n")
+        flush()
+        read()
+slow = Slow()
+"""
+LOOKING = """
+import subprocess, sys
+from labkit.host.python_line import line_of
+with subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=-1, stdout=-1, text=True) as ending:
+    assert ending.stdout.readline() == "ending\\n"
+    line_of(ending.pid, ending.pid)
+    ending.stdin.close()
+"""
+
+
+def test_an_interpreter_that_is_ending_prints_no_warning() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKING, ENDING], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_every_program_says_what_it_does() -> None:
     for program in PROGRAMS.glob("*.py"):
         assert program.read_text().startswith('"""'), program
