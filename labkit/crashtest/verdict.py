@@ -171,6 +171,8 @@ class Coverage:
     """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
     """Whether the test killed only between lines of Python. Such a test is never complete: much happens in a line."""
+    states_left: int = 0
+    """The number of states of the files from which no run restarted, of those that a known second crash leaves."""
 
     @property
     def complete(self) -> bool:
@@ -198,6 +200,16 @@ class Coverage:
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
         reached = f"{self.hit} of {self.planned} runs reached their points"
         return f"{reached}: {self.tried} of {self.found} points{directed}; {pairs}{writes}"
+
+    @property
+    def left_out(self) -> str:
+        """A clause on the known states of the files from which no run restarted; empty if there are none."""
+        if not self.states_left:
+            return ""
+        return (
+            f"{self.states_left} state(s) of the files that a second crash may leave; no run restarted from them "
+            "(--pairs 1000 tries up to 1000)"
+        )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +67,7 @@ def effects(*said: str) -> list[Effect]:
     return found
 
 
+TODAY = datetime.now(UTC).date().isoformat()
 UUID = "b65bad4e-abcd-4b0f-90ca-b6c1eeafae6f"
 
 
@@ -76,11 +78,18 @@ UUID = "b65bad4e-abcd-4b0f-90ca-b6c1eeafae6f"
         (f"b65/{UUID}/data.bin", "<hex>/<uuid>/data.bin"),
         (f"c65/{UUID}/data.bin", "c65/<uuid>/data.bin"),
         ("data/20261127.3.json", "data/<n>.3.json"),
+        (f"rows-{TODAY}T05:44:39.993003.txt", "rows-<time>.txt"),
+        (f"{TODAY.replace('-', '')}_0544/part-3", "<time>/part-3"),
+        (f"day={TODAY}/a", f"day={TODAY}/a"),
+        ("rows-2021-03-04T05:44:39", "rows-2021-03-04T05:44:39"),
         (".tmp_641tvw3q", ".tmp<x>"),
         (".tmp_tf7m_7ew", ".tmp<x>"),
         ("tmp_download", "tmp_download"),
     ],
-    ids=["time with a fraction", "first digits of a UUID", "other digits", "day", "prefix", "prefix with _", "word"],
+    ids=[
+        *("time with a fraction", "first digits of a UUID", "other digits", "day", "time of day", "short time of day"),
+        *("day of a partition", "time in the data", "prefix", "prefix with _", "word"),
+    ],
 )
 def test_a_name_that_differs_from_run_to_run_has_one_that_lasts(path: str, masked: str) -> None:
     assert effects(f"create {path}")[0].where == masked
@@ -557,20 +566,42 @@ def test_of_the_second_crashes_that_leave_equal_files_one_is_tried_and_none_wher
     assert by_states(is_whole=True) == ["write a #1 then rename b #1", "rename b #3 then exit"]
 
 
-def test_recoveries_that_do_the_same_count_once_although_a_crash_left_a_file() -> None:
-    places = {each.name: each for each in points(HEALTHY)}
+def of_alike() -> Recoveries:
+    """Restarts of which the first and second make the same calls, but each from files of its own."""
+    usual = effects("create .b", "truncate .b", "write .b", "rename .b b", "exit")
+    places = {each.name: each for each in points(usual)}
     recoveries: Found = {
-        (places["write a #1"],): effects("create .b", "write .b", "exit"),
-        (places["rename b #1"],): effects("truncate .b", "write .b", "sync .b", "exit"),
-        (places["rename b #2"],): effects("write .b", "exit"),
+        (places["create .b #1"],): effects("create .b", "write .b", "exit"),
+        (places["write .b #1"],): effects("truncate .b", "write .b", "sync .b", "exit"),
+        (places["rename b #1"],): effects("write .b", "exit"),
     }
     states = States(
         {at: {each.name: (at, each.name) for each in done} for at, done in recoveries.items()},
         frozenset(),
         is_whole=True,
     )
-    found = Recoveries(recoveries, HEALTHY, (), states).by_state()
-    assert {pair.first.name for pair in found} == {"rename b #1", "rename b #2"}
+    return Recoveries(recoveries, usual, (), states)
+
+
+def test_of_recoveries_that_do_the_same_one_is_cut_everywhere_and_the_others_once() -> None:
+    found = of_alike().directed()
+    seconds = {
+        first: [pair.second.name for pair in found if pair.first.name == first]
+        for first in ("write .b #1", "rename b #1", "create .b #1")
+    }
+    assert {first: sorted(names) for first, names in seconds.items()} == {
+        "write .b #1": [EXIT, "truncate .b #1", "write .b #1"],
+        "rename b #1": [EXIT, "write .b #1"],
+        "create .b #1": ["create .b #1"],  # where no other pair has its second crash
+    }
+
+
+def test_the_sample_begins_with_the_pairs_that_leave_files_of_which_nothing_is_known() -> None:
+    recoveries = of_alike()
+    directed = recoveries.directed()
+    left = recoveries.untried(directed)
+    assert {pair.name for pair in left} == {"create .b #1 then write .b #1", "create .b #1 then exit"}
+    assert [pair.name for pair in recoveries.pairs(1).chosen[len(directed) :]] == ["create .b #1 then write .b #1"]
 
 
 def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:
@@ -623,12 +654,24 @@ def test_where_files_do_not_tell_a_third_crash_needs_a_kind_of_call_that_no_earl
 
 def test_plain_starts_follow_each_recovery_that_leaves_other_files_than_the_others() -> None:
     places = {each.name: each for each in points(HEALTHY)}
-    left = {EXIT: "usual", "write a #1": "left", "write a #2": "usual", "rename b #1": "left", "write a #3": "other"}
-    before: dict[Crashes, dict[str, str]] = {(places[name],): {EXIT: state} for name, state in left.items()}
+    left = {
+        EXIT: "usual",
+        "write a #1 then write a #2": "left",
+        "write a #1": "left",
+        "write a #2": "usual",
+        "rename b #1": "left",
+        "write a #2 then write a #3": "of two",
+        "write a #3": "other",
+    }
+    before: dict[Crashes, dict[str, str]] = {
+        tuple(places[each] for each in names.split(" then ")): {EXIT: state} for names, state in left.items()
+    }
     before[places["rename b #2"],] = {}  # its recovery was killed as well, or nobody looked
     recoveries: Found = dict.fromkeys(before, HEALTHY)
     found = Recoveries(recoveries, HEALTHY, (), States(before, frozenset(), is_whole=True)).ended_otherwise()
-    assert {each.name for each in found} == {"rename b #1", "write a #3"}
+    names = [" then ".join(each.name for each in crashes) for crashes in found]
+    assert sorted(names[:2]) == ["rename b #1", "write a #3"]
+    assert names[2:] == ["write a #2 then write a #3"]
 
 
 def test_what_files_do_not_tell_keeps_the_other_reasons_for_a_second_crash() -> None:

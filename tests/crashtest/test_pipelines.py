@@ -132,7 +132,7 @@ def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wrong_repaired", "wrong_newest", "wrong_owner", "wrong_join"])
+@pytest.mark.parametrize("name", ["wrong_repaired", "wrong_newest", "wrong_owner", "wrong_started", "wrong_join"])
 def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     """The other tests of these samples name the run, so they do not show that a test makes it by itself."""
     wanted = expected()[name]
@@ -146,6 +146,21 @@ def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     assert set(wanted["shown_by"]) <= ids
     # Where a row ends is known only from the bytes of the restart's write.
     assert any(each.endswith("repaired #1, end of a row") for each in ids) == (name == "wrong_repaired")
+
+
+@pytest.mark.slow
+def test_plain_starts_follow_a_recovery_from_two_crashes_that_left_files_of_its_own() -> None:
+    wanted = expected()["wrong_careful"]
+    [shown_by] = wanted["shown_by"]
+    settings = pipeline_settings(wanted["command"], **options("wrong_careful") | {"quick": False})
+    with pipeline_campaign(settings) as running:
+        running.healthy()
+        running.run_all(running.jobs())
+        assert running.later_starts() == []  # after single crashes, they come earlier in the test
+        running.run_all([job for job in running.second_crashes() if job.id in shown_by])
+        [job] = running.later_starts()
+        [result] = running.run_all([job])
+    assert (result.id, result.violated) == (shown_by, ("duplicate",))
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -191,4 +192,55 @@ def test_the_order_of_the_last_writes_is_known_and_a_rename_keeps_it(tmp_path: P
     files.prevented()
     orders.append(comparison.order(files.look(CallKind.WRITE, "b")))
     orders.append(comparison.order(files.look(CallKind.EXIT, "")))
-    assert orders == [("b", "new", "a"), ("b", "a"), ("b", "a"), ("a", "b")]
+    assert orders == [(each, ()) for each in (("b", "new", "a"), ("b", "a"), ("b", "a"), ("a", "b"))]
+
+
+@pytest.mark.parametrize("text", ["1764029102.{}", "1764029102{}", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.{{}}Z"])
+def test_the_order_of_times_in_contents_is_known(tmp_path: Path, text: str) -> None:
+    files, taken = Files(tmp_path), []
+    for path in ("a", "b"):
+        files.look(CallKind.CREATE, path)
+    for first, second in (("123", "124"), ("130", "199"), ("200", "150"), ("201", "201")):
+        (tmp_path / "a").write_text(f"at {text.format(first)}")
+        (tmp_path / "b").write_text(f"at {text.format(second)}")
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{"exit": each} for each in taken])
+    assert len({comparison.key(each) for each in taken}) == 1
+    orders = [comparison.order(each) for each in taken]
+    assert orders[0] == orders[1]
+    assert len(set(orders)) == 3
+    assert comparison.blurred() == []
+
+
+@pytest.mark.parametrize("change", ["the mode", "a second name"])
+@pytest.mark.parametrize("texts", [("at 1764190439123", "at 1764190439999"), ("at noon", "at six")])
+def test_where_contents_differ_by_chance_attributes_still_count(
+    tmp_path: Path, texts: tuple[str, str], change: str
+) -> None:
+    file, files, taken = tmp_path / "a", Files(tmp_path), []
+    files.look(CallKind.CREATE, "a")
+    for text in texts:
+        file.write_text(text)
+        taken.append(files.look(CallKind.EXIT, ""))
+    CHANGES[change](file)
+    taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{"exit": each} for each in taken[:2]])
+    one, other, changed = map(comparison.key, taken)
+    assert one == other != changed
+
+
+def test_a_number_that_is_all_of_a_file_is_compared(tmp_path: Path) -> None:
+    """In a folder's name it would be the number of an entry, which is masked."""
+    files, taken = Files(tmp_path), []
+    files.look(CallKind.CREATE, "1")
+    files.look(CallKind.CREATE, "2")
+    for one, other in ((ONE, "3"), (TWO, "3"), (ONE, "4")):
+        (tmp_path / "1").write_text(one)
+        (tmp_path / "2").write_text(other)
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{"exit": each} for each in taken[:2]])
+    one, other, counted = map(comparison.key, taken)
+    assert one == other != counted

@@ -28,6 +28,7 @@ from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     LATE,
+    LATER_AFTER,
     POWER,
     STATE,
     crashes_job,
@@ -199,7 +200,7 @@ class Campaign:
         if self.settings.since and not self.settings.only:
             return jobs
         if not self.harness.endless:
-            jobs.append(later_job(self.points[EXIT]))
+            jobs.append(later_job((self.points[EXIT],)))
         if self.settings.pause:
             jobs += map(paused_job, self._telling()[: self.most.paused])
         if self.harness.longer:
@@ -296,6 +297,11 @@ class Campaign:
         self.directed |= {job.id for job in jobs}
         return jobs
 
+    def later_starts(self) -> list[Job]:
+        """Return the runs with plain starts after a recovery from several crashes that left files of its own."""
+        ended = [] if self.harness.endless else [at for at in self._recoveries().ended_otherwise() if len(at) > 1]
+        return list(map(later_job, ended[: self.most.ended]))
+
     def _recoveries(self) -> Recoveries:
         effects, harness = self._seen.effects, self.harness
         starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
@@ -312,7 +318,13 @@ class Campaign:
             written = frozenset((key(each), order(each)) for each in known)
             states = States(before, frozenset(map(key, known)), is_whole, orders, written)
         found = {at: start.effects for at, start in starts.items()}
-        return Recoveries(found, effects, families(effects, self._seen.showing), states)
+        return Recoveries(found, effects, families(effects, self._seen.showing), states, self.most.alike)
+
+    def _states_left(self) -> int:
+        if self.comparison is None or self.is_part:
+            return 0
+        tried = [at for at in self.crashed if len(at) > 1]
+        return len(self._recoveries().untried(tried))
 
     def _notes_on_states(self) -> list[str]:
         blurred = self.comparison.blurred() if self.comparison else []
@@ -620,6 +632,7 @@ class Campaign:
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
         yield from self._while_time(self.third_crashes())
+        yield from self._while_time(self.later_starts())
         yield from self._while_time(others[: max(left, 0)])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
@@ -641,7 +654,7 @@ class Campaign:
         places = [point for point in self.points.values() if point.name != EXIT]
         every = [
             *jobs,
-            *map(later_job, places),
+            *(later_job((place,)) for place in places),
             *map(paused_job, self.points.values()),
             *map(unread_job, self.points.values()),
             *map(late_job, places),
@@ -657,7 +670,8 @@ class Campaign:
                 f"--only {name}: this run injects a fault; add --fault {kind}, without which the test injects none."
             )
         # If several points are at the line, the first one counts.
-        if point := next((each for each in self.points.values() if each.is_called(name.partition(THEN)[0])), None):
+        first = name.removeprefix(LATER_AFTER).partition(THEN)[0]
+        if point := next((each for each in self.points.values() if each.is_called(first)), None):
             return self._from(point, name)
         place, known = name.partition(THEN)[0], [*self.points]
         if kind in self.settings.faults:
@@ -686,7 +700,7 @@ class Campaign:
         `name`. The caller must perform each run before it asks for the next one, because only the run's restart shows
         the place of the next crash.
         """
-        first, *later = name.split(THEN)
+        first, *later = name.removeprefix(LATER_AFTER).split(THEN)
         yield single_job(point)
         if name == THEN.join([first] * LOOP):
             yield loop_job(point)
@@ -704,6 +718,8 @@ class Campaign:
                 )
             crashes = (*crashes, passed[0])
             yield crashes_job(crashes)
+        if name.startswith(LATER_AFTER):
+            yield later_job(crashes)
 
     def _one_further(self, name: str) -> Iterator[Job]:
         for job in self.further.last_jobs():
@@ -747,6 +763,7 @@ class Campaign:
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
             between_lines=bool(settings.unwatchable),
+            states_left=self._states_left(),
         )
         replaced = ["aborted_read"] if seen.replaces else []
         faults = {fault.value: len(self._able(fault)) for fault in settings.faults}

@@ -334,7 +334,7 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
         if not window.is_bounded:
             why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
             return Diagnosis("not one step", why, STEP)
-        why = f"{apart}; the next start treats the part of {closing.where} that is there as the whole"
+        why = f"{apart}; perhaps the next start takes the part of {closing.where} that is there for the whole"
         return Diagnosis("part taken for the whole", why, WHOLE)
     if closing.kind in _REMOVING and not is_log:
         return Diagnosis("not one step", f"{apart}; rows are missing at the end", STEP)

@@ -9,6 +9,7 @@ from its first bytes, if they are recognised.
 
 import fnmatch
 import re
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,9 +29,18 @@ _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?!
 _ANY_ID = re.compile(f"{_UUID.pattern}|{_ID.pattern}")
 _LONG = re.compile(r"(?<!\d)[1-9](?:\d{9}\.\d+|\d{7,})(?!\d)")
 """A long number, or a Unix time with a fraction of a second (dlt names load packages by it)."""
+_TIME = re.compile(
+    r"(?<!\d)(?P<day>20\d\d(?:-[01]\d-[0-3]\d(?=[T _.-])|[01]\d[0-3]\d(?=[T _.-])))[T _.-]"
+    r"[0-2]\d(?:[:._-]?[0-5]\d){1,2}(?:[.,_]\d{1,9})?(?:Z|[+-][01]\d:?[0-5]\d)?(?!\d)"
+)
+"""A pattern for a time of day after a date: `2026-11-30T05:44:39.993`, `20261130_0544`, `2026-11-30 05.44.39`."""
+_UNIX_TIME = re.compile(r"(?<!\d)[12]\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d{3,9})(?!\d)")
+"""A pattern for a Unix time that is more precise than a second, such as `1764029102.525` or `1764029102525`."""
+_DAY = 86_400
 _SHARD = re.compile(r"(?<![^/])([0-9a-f]{2,3})(?=/\1[0-9a-f]{5,6}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/]))")
 """A folder that is named by the first digits of the UUID below it, as ClickHouse does: `a1b/a1b2c3d4-...`."""
 _NUMBER = re.compile(r"\d+")
+_DIGIT, _FRACTION = re.compile(r"\d"), re.compile(r"[.,_]\d{3,9}(?!\d)")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
 """The number in the name of a log entry, up to the first dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
 _SUPER_JOURNAL = re.compile(r"(?<=-mj)[0-9A-F]{6}9[0-9A-F]{2}$")
@@ -65,6 +75,7 @@ def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
 def _mask(part: str, pids: set[str]) -> str:
     part = _SAVEPOINT.sub("savepoint-<hex>", part)
     part = _SUPER_JOURNAL.sub("<hex>", part)
+    part = _TIME.sub(lambda at: "<time>" if _is_present(at["day"]) else at[0], part)
     part = _UUID.sub("<uuid>", part)
     part = _TEMPORARY.sub("tmp<x>", part)
     part = _ID.sub("<hex>", part)
@@ -73,6 +84,23 @@ def _mask(part: str, pids: set[str]) -> str:
     if "attempt_" in part:
         part = part.removeprefix("_")
     return _NUMBER.sub(lambda at: "<pid>" if at[0].lstrip("0") in pids else at[0], part)
+
+
+def _is_present(day: str) -> bool:
+    """Return whether a date may be that of this test, in any time zone; other dates are data."""
+    now = time.time()
+    return day.replace("-", "") in {time.strftime("%Y%m%d", time.gmtime(now + days * _DAY)) for days in (-1, 0, 1)}
+
+
+def times_in(body: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the times of this test in a file's bytes, in the order of the text, if they have fractions of a second.
+
+    Each time is a pair (format, text) that sorts by time among those of one format.
+    """
+    text = body.decode("latin-1")
+    found = [(at.start(), at[0]) for at in _UNIX_TIME.finditer(text)]
+    found += [(at.start(), at[0]) for at in _TIME.finditer(text) if _is_present(at["day"]) and _FRACTION.search(at[0])]
+    return tuple((_DIGIT.sub("0", time), time) for _, time in sorted(found))
 
 
 def ids_in(body: bytes) -> tuple[bytes, ...]:

@@ -24,8 +24,8 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `LATER_AFTER`, `PAUSED`,
-# `UNREAD` and `LATE`.
+# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `PAUSED`, `UNREAD` and `LATE`, and one or
+# more follow `LATER_AFTER`.
 # After `POWER` and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
@@ -37,8 +37,8 @@ LATE = "late "
 TWO = "two_instances"
 
 
-def later_job(at: Point) -> Job:
-    """Return the run that crashes at the point `at`, recovers, and then starts the command again a few times.
+def later_job(crashes: Crashes) -> Job:
+    """Return the run that crashes at these points, recovers, and then starts the command again a few times.
 
     The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
     expire. Before the second one, it sets the access times of all files back. This reveals a job that relies on access
@@ -46,8 +46,7 @@ def later_job(at: Point) -> Job:
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
-        harness.crash(run, at)
-        harness.recover(run)
+        _crash(harness, run, crashes)
         pause = harness.settings.pause
         for number in range(harness.settings.extent.later):
             if run.stuck:
@@ -60,10 +59,11 @@ def later_job(at: Point) -> Job:
                 run.notes.append("before the second of these starts, the access times of all files were set back")
             harness.recover(run)
 
-    if at.name == EXIT:
+    name, title = _named(crashes)
+    if name == EXIT:
         title = "a plain start after the recovery from a crash at the end of the command"
         return Job(LATER, title, Group.IDENTITY, perform)
-    return Job(f"{LATER_AFTER}{at.name}", f"plain starts after the recovery from a crash {at}", Group.IDENTITY, perform)
+    return Job(f"{LATER_AFTER}{name}", f"plain starts after the recovery from a crash {title}", Group.IDENTITY, perform)
 
 
 def set_access_times_back(folders: Sequence[Path]) -> int:
@@ -177,9 +177,12 @@ def crashes_job(crashes: Crashes) -> Job:
 
     The first crash is in the first start, and each later one in the restart after the crash before it.
     """
-    name = THEN.join(point.name for point in crashes)
-    title = "; then, in the recovery, ".join(map(str, crashes))
+    name, title = _named(crashes)
     return Job(name, title, Group.PAIR, partial(_crash, points=crashes), crashes=crashes)
+
+
+def _named(crashes: Crashes) -> tuple[str, str]:
+    return THEN.join(point.name for point in crashes), "; then, in the recovery, ".join(map(str, crashes))
 
 
 def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:

@@ -70,6 +70,8 @@ class Extent(NamedTuple):
     """The runs in which nobody reads between a crash and the restart, since a reader changed files there."""
     late: int
     """The runs in which a call is held while other threads go on, and only then everything is killed."""
+    alike: int
+    """The directed pairs in recoveries that make the same calls as another one, but from other files."""
     later: int = 3
     """The plain starts after a recovery, in one run."""
     conditions: bool = True
@@ -91,6 +93,7 @@ QUICK = Extent(
     paused=2,
     unread=2,
     late=2,
+    alike=3,
 )
 WHOLE = Extent(
     points=60,
@@ -107,12 +110,13 @@ WHOLE = Extent(
     paused=8,
     unread=12,
     late=12,
+    alike=12,
 )
 # Each run of a Spark sink costs a start of Spark for each start of the job.
 QUICK_SINK = QUICK._replace(
-    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, unread=0, late=0, conditions=False
-)
-WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3, late=0)
+    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
+)._replace(unread=0, late=0, alike=0)
+WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3, late=0, alike=0)
 
 
 class Point(NamedTuple):
@@ -426,19 +430,20 @@ class Recoveries:
         healthy: Sequence[Effect],
         showing: Container[str] = (),
         states: States = NO_STATES,
+        alike: int = WHOLE.alike,
     ) -> None:
         """Store the effects of the restarts that the test has seen.
 
         `recoveries` maps the crash points of each run to the effects of the restart after its last crash. `healthy` are
         the effects of the run without a crash. `showing` has the families (names without numbers) of the calls that
-        change the reader's rows.
+        change the reader's rows. `alike` is the number `Extent.alike`.
         """
         first = {each[0]: effects for each, effects in recoveries.items() if len(each) == 1}
         self._recoveries = dict(sorted(first.items(), key=lambda item: item[0].number))
         self._restarts = {each: effects for each, effects in recoveries.items() if len(each) > 1}
         self._healthy, self._showing = healthy, showing
         self._ranking = Importance(healthy, showing)
-        self._states = states
+        self._states, self._alike = states, alike
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
@@ -452,7 +457,9 @@ class Recoveries:
         for first, effects in self._recoveries.items():
             ranking = Importance(effects, self._showing)
             ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
-        sample = _sample(ranks, most, frozenset(chosen))
+        new = self.untried([*chosen, *self._restarts]) if self._states.is_whole else []
+        sample = _sample({pair: ranks[pair] for pair in new if pair in ranks}, most, frozenset(chosen))
+        sample += _sample(ranks, most - len(sample), frozenset([*chosen, *sample]))
         every = frozenset(each.name for each in [*ranks, *directed])
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
@@ -462,9 +469,11 @@ class Recoveries:
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with a crash in each of two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
-        4. Pairs chosen only because they leave the files in a state from which no other run recovers.
-        5. Pairs whose second crash cuts a write that only restarts make.
-        6. A few pairs that leave the files in a known state, but last written in another order.
+        4. Pairs chosen only because they leave the files in a state from which no other run recovers. If the restarts
+           after several first crashes make the same calls, these are the pairs of the last of these first crashes.
+        5. A few such pairs of the other first crashes.
+        6. Pairs whose second crash cuts a write that only restarts make.
+        7. A few pairs that leave the files in a known state, but last written in another order.
 
         If all state of the pipeline is in files, a pair of the groups 1 to 3 is left out if another run already
         recovers from the state in which the pair leaves the files.
@@ -473,14 +482,45 @@ class Recoveries:
         half = QUICK.directed // 2
         ordered = [*repairs[:half], *self.two_batches(), *self.twice(), *repairs[half:]]
         known = set(self._states.known)
+        last = self._last_alike()
         chosen: dict[Pair, None] = {}
-        for number, pair in enumerate([*ordered, *self.by_state()]):
+        for number, pair in enumerate([*ordered, *(pair for pair in self.by_state() if pair.first in last)]):
             state = self._states.after(pair)
             has_reason = number < len(ordered) and not (self._states.is_whole and state is not None)
             if has_reason or state not in known:
                 chosen[pair] = None
                 known.add(state)
-        return [*chosen, *self.torn(), *self.rewritten()]
+        return [*chosen, *self._of_others(list(chosen)), *self.torn(), *self.rewritten()]
+
+    def _of_others(self, chosen: Sequence[Pair]) -> list[Pair]:
+        """Return up to `alike` pairs, one for each first crash of which no pair is in `chosen`.
+
+        Their second points are those that occur least often in `chosen`.
+        """
+        candidates: dict[Point, list[Pair]] = defaultdict(list)
+        for pair in self.untried(chosen):
+            candidates[pair.first].append(pair)
+        firsts = {pair.first for pair in chosen}
+        turns = Counter(pair.second.name for pair in chosen)
+        others = []
+        rest = [first for first in candidates if first not in firsts]
+        for first in self._ranking.ordered(rest)[: self._alike]:
+            others.append(min(candidates[first], key=lambda pair: turns[pair.second.name]))
+            turns[others[-1].second.name] += 1
+        return others
+
+    def untried(self, tried: Iterable[Crashes]) -> list[Pair]:
+        """Return one pair for each state of the files from which no run with one crash and none of `tried` recovers.
+
+        The most important pairs come first.
+        """
+        known = {*self._states.known, *map(self._states.after, tried)}
+        untried = []
+        for pair in self.by_state():
+            if (state := self._states.after(pair)) not in known:
+                known.add(state)
+                untried.append(pair)
+        return untried
 
     def third(self, most: int) -> list[Crashes]:
         """Return up to `most` runs with three crashes, each as a tuple of its crash points.
@@ -513,37 +553,31 @@ class Recoveries:
                     turns[point.name] += 1
         return sorted(ranks, key=ranks.__getitem__)[:most]
 
-    def ended_otherwise(self) -> list[Point]:
-        """Return one crash point for each unusual final state of the files, the most important point first.
+    def ended_otherwise(self) -> list[Crashes]:
+        """Return the crashes that lead to each unusual final state of the files, the most important ones first.
 
-        The final state is the one in which the recovery from a crash at the point left the files. It is unusual if the
-        recovery from a crash at the command's end leaves another state. If several points lead to the same final state,
-        only the most important one is returned. Points within a write are left out.
+        The final state is the one in which the recovery from these crashes left the files. It is unusual if the
+        recovery from a crash at the command's end leaves another state. Of several runs that lead to the same final
+        state, the result contains only one, if possible with a single crash. It contains no crash within a write.
         """
-        ends = {at[0]: state.get(EXIT) for at, state in self._states.before.items() if len(at) == 1}
-        known = {state for at, state in ends.items() if at.name == EXIT} | {None}
-        chosen = []
-        for point in self._ranking.ordered(point for point in ends if not point.cut):
-            if ends[point] not in known:
-                known.add(ends[point])
-                chosen.append(point)
+        ends = {at: state[EXIT] for at, state in self._states.before.items() if EXIT in state}
+        whole = {at: end for at, end in ends.items() if not any(point.cut for point in at)}
+        known = {end for at, end in ends.items() if [point.name for point in at] == [EXIT]}
+        ordered = self._ranking.ordered(at[0] for at in whole if len(at) == 1)
+        chosen: list[Crashes] = []
+        for at in [*((point,) for point in ordered), *(at for at in whole if len(at) > 1)]:
+            if whole[at] not in known:
+                known.add(whole[at])
+                chosen.append(at)
         return chosen
 
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes after which labkit knows the state of the files.
 
-        Pairs with the most important second points come first. If the restarts after several first crashes make the
-        same calls, only the last of these first crashes is used: even if the crashes left different files, such as a
-        temporary one, this made no difference. When labkit compares the calls, it ignores syncs, and treats the
-        creation and the emptying of a file as the same call.
+        Pairs with the most important second points come first.
         """
-        same: dict[tuple[tuple[str, int], ...], Point] = {}
-        for first, effects in self._recoveries.items():
-            done = [each for each in effects if each.kind is not CallKind.SYNC]
-            same[tuple((_CREATED.sub("create", each.name), each.call.size) for each in done)] = first
         ranks: dict[Pair, tuple[int, int, int]] = {}
-        for first in same.values():
-            effects = self._recoveries[first]
+        for first, effects in self._recoveries.items():
             ranking = Importance(effects, self._showing)
             for second in points(effects):
                 pair = Pair(first, second)
@@ -551,14 +585,27 @@ class Recoveries:
                     ranks[pair] = (ranking.of(second), first.number, second.number)
         return sorted(ranks, key=ranks.__getitem__)
 
+    def _last_alike(self) -> frozenset[Point]:
+        """Return the first crashes, but only the last one of those whose restarts make the same calls.
+
+        The crashes may have left different files, such as a temporary one, but this made no difference to the calls.
+        When labkit compares the calls, it ignores syncs, and treats the creation and the emptying of a file as the same
+        call.
+        """
+        same: dict[tuple[tuple[str, int], ...], Point] = {}
+        for first, effects in self._recoveries.items():
+            done = [each for each in effects if each.kind is not CallKind.SYNC]
+            same[tuple((_CREATED.sub("create", each.name), each.call.size) for each in done)] = first
+        return frozenset(same.values())
+
     def rewritten(self) -> list[Pair]:
         """Return up to `MOST_REWRITTEN` pairs that leave the files in a known state, but last written in another order.
 
         A program that takes the newest file for the right one can tell these states apart.
         """
         known = set(self._states.written)
-        chosen = []
-        for pair in self.by_state():
+        chosen, last = [], self._last_alike()
+        for pair in sorted(self.by_state(), key=lambda pair: pair.first not in last):
             state = self._states.after(pair)
             order = self._states.orders.get((pair.first,), {}).get(pair.second.name)
             if state in self._states.known and order is not None and (state, order) not in known:

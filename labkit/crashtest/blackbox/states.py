@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, without_number
+from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, times_in, without_number
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
 """The largest file in bytes that is compared with ids and times masked; a larger one is compared exactly, or not."""
 MOST_IDS = 100
-"""If a file has more ids than this, labkit does not compare which of them are equal."""
+"""If a file has more ids or times than this, labkit does not compare which of them are equal, or earlier."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIFIABLE (`include/uapi/linux/fs.h`)
@@ -32,7 +32,7 @@ _SETS_TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
 _TIME_SET = b"time set"
 
 EXACT, MASKED, PRESENT, IGNORED = range(4)
-"""How far a file is compared: wholly, with ids and times masked, only whether it is empty, or not at all."""
+"""How far a file is compared: wholly, with ids and times masked, all but its contents, or not at all."""
 
 
 class Content(NamedTuple):
@@ -41,10 +41,13 @@ class Content(NamedTuple):
     exact: bytes
     """A digest of bytes, kind, mode, owner, flags, number of names, extended attributes, and a time that was set."""
     masked: bytes
-    """A digest of its bytes with ids and times masked."""
-    is_empty: bool
+    """A digest of the same, except the time, with ids and times masked."""
+    present: bytes
+    """A digest of its kind, mode, owner, flags, number of names, and whether it is empty."""
     ids: tuple[bytes, ...] = ()
     """The ids in its bytes in the order of the text, such as UUIDs; empty if there are more than `MOST_IDS`."""
+    times: tuple[tuple[str, str], ...] = ()
+    """The times in its bytes, like `ids`; see `times_in`."""
 
 
 class Change(NamedTuple):
@@ -167,7 +170,7 @@ class RunFiles:
 
     def _new_content(self, path: str, state: os.stat_result) -> Content:
         body = b""
-        kind = [f"{state.st_mode} {state.st_uid} {state.st_gid} {_flags(path)}"]
+        kind, more = [f"{state.st_mode} {state.st_uid} {state.st_gid} {_flags(path)}"], []
         if stat.S_ISLNK(state.st_mode):
             body = bytes(Path(path).readlink())
         elif stat.S_ISREG(state.st_mode):
@@ -175,17 +178,19 @@ class RunFiles:
             kind.append(str(state.st_nlink))
         for folder in self._folders:
             body = body.replace(folder, b"")
-        if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode):
-            kind.append(str(state.st_mtime_ns))
+        time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
-            kind += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
-        # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
-        exact = _digest(body, *kind)
+            more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
+        exact, present = _digest(body, *kind, *more, *time), _digest(b"1" if body else b"", *kind)
         if len(body) > MOST_MASKED:
-            return Content(exact, exact, not body)
-        ids = ids_in(body)
-        masked = _digest(mask(body.decode("latin-1")).encode())
-        return Content(exact, masked, not body, ids if len(ids) <= MOST_IDS else ())
+            return Content(exact, exact, present)
+        # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
+        text = mask(body.decode("latin-1"), entries=False)
+        masked = _digest(text.encode(), *kind, *(mask(each, entries=False) for each in more))
+        ids, times = ids_in(body), times_in(body)
+        return Content(
+            exact, masked, present, ids if len(ids) <= MOST_IDS else (), times if len(times) <= MOST_IDS else ()
+        )
 
 
 def _is_single(path: str, state: State) -> bool:
@@ -248,14 +253,24 @@ class Comparison:
         return parts, tuple(ids)
 
     def order(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return the files in the order in which they were last written, as their modification times show it."""
-        written = [
-            (change.written, path)
+        """Return the files in the order in which they were last written, as their modification times show it.
+
+        The result also has the order of the times in their contents, by which a program may find the newest file.
+        """
+        alone = {
+            path: change
             for path, change in state.items()
-            if change.written and change.now is not None
-            if self._is_compared(path, left_out) and _is_single(path, state)
+            if change.now is not None and self._is_compared(path, left_out) and _is_single(path, state)
+        }
+        written = sorted((each.written, path) for path, each in alone.items() if each.written)
+        times = [
+            (path, each.now.times)
+            for path, each in sorted(alone.items())
+            if each.now is not None and each.now.times and self._levels[family(path)] == MASKED
         ]
-        return tuple(path for _, path in sorted(written))
+        ranks = {time: rank for rank, time in enumerate(sorted({time for _, found in times for time in found}))}
+        ranked = tuple((path, tuple(ranks[time] for time in found)) for path, found in times)
+        return tuple(path for _, path in written), ranked
 
     def _is_compared(self, path: str, left_out: Container[str]) -> bool:
         return without_number(path) not in left_out and mask(without_number(path)) not in left_out
