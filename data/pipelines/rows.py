@@ -56,6 +56,12 @@ def read_attempts():
     return sorted(lines(Path("store").glob("rows-*")), key=lambda each: each["id"])
 
 
+def read_named():
+    manifest = Path("store/manifest")
+    named = json.loads(manifest.read_text() or "[0]")[0] if manifest.exists() else 0
+    return lines(Path("store").glob(f"data-{named}"))
+
+
 def read_manifest():
     manifest = Path("store/manifest")
     listed = manifest.read_text().split() if manifest.exists() else []

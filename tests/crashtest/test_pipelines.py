@@ -132,7 +132,9 @@ def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wrong_repaired", "wrong_newest", "wrong_owner", "wrong_started", "wrong_join"])
+@pytest.mark.parametrize(
+    "name", ["wrong_repaired", "wrong_newest", "wrong_owner", "wrong_started", "wrong_dangling", "wrong_join"]
+)
 def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     """The other tests of these samples name the run, so they do not show that a test makes it by itself."""
     wanted = expected()[name]

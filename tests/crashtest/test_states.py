@@ -179,6 +179,25 @@ def test_ids_may_differ_but_those_that_were_equal_must_be_equal(
     assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
 
 
+@pytest.mark.parametrize(("named", "is_equal"), [(ONE, True), (TWO, False)])
+def test_an_id_in_a_name_belongs_to_an_equal_one_in_a_file(tmp_path: Path, named: str, is_equal: bool) -> None:
+    """A manifest that names a file that is gone differs from one whose file is there."""
+    taken = []
+    for number, (kept, listed) in enumerate(((TWO, TWO), (ONE, named))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        files = Files(folder)
+        for path, text in ((f"data-{kept}", "1 apple"), ("data-ffffffff-0000-4455-6677-8899aabbccdd", "")):
+            files.look(CallKind.CREATE, path)
+            (folder / path).write_text(text)
+        files.look(CallKind.CREATE, "manifest")
+        (folder / "manifest").write_text(listed)
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{"write x #1": each} for each in taken])
+    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+
+
 def test_the_order_of_the_last_writes_is_known_and_a_rename_keeps_it(tmp_path: Path) -> None:
     files, comparison = Files(tmp_path), Comparison()
     orders = []

@@ -8,6 +8,7 @@ from its first bytes, if they are recognised.
 """
 
 import fnmatch
+import os
 import re
 import time
 from collections import Counter, defaultdict
@@ -238,6 +239,10 @@ class Namer:
         """
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
+
+    def ids(self, path: str) -> tuple[bytes, ...]:
+        """Return the UUIDs and hexadecimal ids in a path, without the path of its watched folder."""
+        return ids_in(os.fsencode(self._inside(path) or ""))
 
     def _is_ignored(self, file: str) -> bool:
         name = file.rpartition("/")[2]

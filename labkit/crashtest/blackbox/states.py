@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -57,6 +57,8 @@ class Change(NamedTuple):
     now: Content | None
     written: int = 0
     """The running number of the last effect that wrote the file, in its run; 0 if none did."""
+    ids_of_name: tuple[bytes, ...] = ()
+    """The ids in the file's path, below its watched folder."""
 
     def known(self, level: int) -> Hashable:
         """Return what the run has done to this file, as a value for comparing runs; None if it did not change the file.
@@ -106,7 +108,8 @@ class RunFiles:
         files = {*self._before, *(each for path in self._moved for each in self._below(path))}
         changes: dict[str, list[Change]] = {}
         for path in sorted(files):
-            change = Change(self._before.get(path), self._with_time(path), self._written.get(path, 0))
+            now = self._with_time(path)
+            change = Change(self._before.get(path), now, self._written.get(path, 0), namer.ids(path))
             name = namer.file(path)
             if change.before != change.now and name is not None and not is_rebuilt(path) and _CACHE not in path:
                 changes.setdefault(name, []).append(change)
@@ -244,13 +247,16 @@ class Comparison:
         """
         compared = [path for path in state if self._is_compared(path, left_out)]
         parts = frozenset((path, part) for path in compared if (part := self._part(path, state)) is not None)
-        numbers: dict[bytes, int] = {}
-        ids = [
-            (path, tuple(numbers.setdefault(each, len(numbers)) for each in now.ids))
-            for path in sorted(compared)
-            if self._levels[family(path)] <= MASKED and _is_single(path, state) and (now := state[path].now) is not None
-        ]
-        return parts, tuple(ids)
+        places: dict[bytes, list[tuple[str, bool, int]]] = defaultdict(list)
+        for path in compared:
+            name, now = without_number(path), state[path].now
+            found = now.ids if now is not None and self._levels[family(path)] <= MASKED else ()
+            for is_name, ids in ((True, state[path].ids_of_name), (False, found)):
+                for place, each in enumerate(ids):
+                    places[each].append((name, is_name, place))
+        # Only where an id occurs matters, and how many ids occur at the same places.
+        occurring = Counter(tuple(sorted(each)) for each in places.values())
+        return parts, frozenset(occurring.items())
 
     def order(self, state: State, left_out: Container[str] = ()) -> Hashable:
         """Return the files in the order in which they were last written, as their modification times show it.
