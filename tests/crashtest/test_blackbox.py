@@ -652,6 +652,30 @@ def test_where_files_do_not_tell_a_third_crash_needs_a_kind_of_call_that_no_earl
     assert third(is_whole=False) == ["write a #1 then write undo #1 then unlink undo #1"]
 
 
+def test_a_third_crash_that_leaves_contents_never_seen_comes_first() -> None:
+    """Two restarts make the same calls; the first leaves only files that other runs found, in a new combination."""
+    [first, second, *_] = points(HEALTHY)
+    repair = effects("write undo", "write a", "exit")
+    [crash, *_] = points(repair)
+    again = effects("unlink undo", "write a", "exit")
+    parts = {"a": "a", "b": "b", "ab": "ab", "aa": "a", "new": "ax", "newer": "bx"}
+    before: dict[Crashes, dict[str, str]] = {
+        (first, crash): {"unlink undo #1": "ab", "write a #1": "aa", EXIT: "a"},
+        (second, crash): {"unlink undo #1": "new", "write a #1": "b", EXIT: "newer"},
+    }
+    recoveries: Found = {(first,): repair, (second,): repair, **dict.fromkeys(before, again)}
+    states = States(
+        before, frozenset("ab"), is_whole=True, parts={state: frozenset(each) for state, each in parts.items()}
+    )
+    found = Recoveries(recoveries, HEALTHY, (), states).third(9)
+    assert [[each.name for each in crashes[::2]] for crashes in found] == [
+        ["rename b #1", EXIT],
+        ["rename b #1", "unlink undo #1"],
+        ["write a #1", "unlink undo #1"],
+        ["write a #1", "write a #1"],
+    ]
+
+
 def test_plain_starts_follow_each_recovery_that_leaves_other_files_than_the_others() -> None:
     places = {each.name: each for each in points(HEALTHY)}
     left = {

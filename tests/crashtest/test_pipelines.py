@@ -17,8 +17,8 @@ from pipeline_samples import PIPELINES, copied, expected, options, report_on
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
-from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD
-from labkit.crashtest.blackbox.points import QUICK
+from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD, single_job, unread_job
+from labkit.crashtest.blackbox.points import QUICK, THEN
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.report import Report
@@ -163,6 +163,24 @@ def test_plain_starts_follow_a_recovery_from_two_crashes_that_left_files_of_its_
         [job] = running.later_starts()
         [result] = running.run_all([job])
     assert (result.id, result.violated) == (shown_by, ("duplicate",))
+
+
+@pytest.mark.slow
+def test_a_second_crash_also_comes_where_nobody_read_after_the_first() -> None:
+    wanted = expected()["wrong_restored"]
+    [shown_by] = wanted["shown_by"]
+    settings = pipeline_settings(wanted["command"], **options("wrong_restored") | {"quick": False})
+    with pipeline_campaign(settings) as running:
+        running.healthy()
+        at = running.points[shown_by.removeprefix(UNREAD).partition(THEN)[0]]
+        running.run_all([single_job(at)])
+        assert [job.crashes for job in running.second_crashes() if job.id.startswith(UNREAD)] == [(at,)]
+        assert running.unread_pairs() == []  # so far, nothing is known of a restart that no reading precedes
+        running.run_all([unread_job((at,))])
+        found = {job.id: job for job in running.unread_pairs()}
+        [result] = running.run_all([found[shown_by]])
+    assert result.violated == ("duplicate",)
+    assert set(found) <= running.directed
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -31,6 +31,7 @@ from labkit.crashtest.blackbox.jobs import (
     LATER_AFTER,
     POWER,
     STATE,
+    UNREAD,
     crashes_job,
     fault_job,
     grown_input_job,
@@ -148,6 +149,8 @@ class Campaign:
         """The ids of all runs with new input between a crash and its restart; a complete test makes every one."""
         self.crashed: dict[Crashes, PipelineRun] = {}
         """The runs with crashes that proved something, except crash loops, by the points of the crashes."""
+        self.unread: dict[Crashes, PipelineRun] = {}
+        """The same for the runs in which nobody read between the first crash and the restart."""
         self.comparison: Comparison | None = None
         """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
@@ -259,7 +262,8 @@ class Campaign:
             chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
-        unread, late = list(map(unread_job, self._altered_by_reader())), list(map(late_job, self._overtaken()))
+        unread = [unread_job((point,)) for point in self._altered_by_reader()]
+        late = list(map(late_job, self._overtaken()))
         if changed is not None:
             unread, late = [], []
         self.directed = directed | {job.id for job in (*loops, *unread, *late)}
@@ -302,21 +306,41 @@ class Campaign:
         ended = [] if self.harness.endless else [at for at in self._recoveries().ended_otherwise() if len(at) > 1]
         return list(map(later_job, ended[: self.most.ended]))
 
-    def _recoveries(self) -> Recoveries:
+    def unread_pairs(self) -> list[Job]:
+        """Return pairs of crashes without a reading between the first crash and the restart.
+
+        Each leaves the files in a state from which no other run restarted.
+        """
+        pairs = self._recoveries(unread=True).untried(())[: self.most.unread] if self.unread else []
+        jobs = list(map(unread_job, pairs))
+        self.directed |= {job.id for job in jobs}
+        return jobs
+
+    def _recoveries(self, *, unread: bool = False) -> Recoveries:
         effects, harness = self._seen.effects, self.harness
-        starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
+        recovered = [
+            {at: start for at, run in runs.items() if (start := harness.recovery_of(run)) is not None}
+            for runs in (self.crashed, self.unread)
+        ]
+        starts = recovered[unread]
         states = NO_STATES
         if starts and not self.settings.unwatchable:
             self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
-            known += [state for at in starts if len(at) == 1 for state in islice(starts[at].states.values(), 1)]
-            key, order = (partial(each, left_out=self._last) for each in (comparison.key, comparison.order))
+            singles = [each[at] for each in recovered[: 1 + unread] for at in each if len(at) == 1]
+            known += [state for start in singles for state in islice(start.states.values(), 1)]
+            tried = [at for at in recovered[0] if at[:-1] in recovered[0]] if unread else []
+            found_by = [recovered[0][at[:-1]].states.get(at[-1].name) for at in tried]
+            known += [state for state in found_by if state is not None]
+            key, order = partial(comparison.key, left_out=self._last), partial(comparison.order, left_out=self._last)
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             orders = {at: {name: order(each) for name, each in start.states.items()} for at, start in starts.items()}
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
             written = frozenset((key(each), order(each)) for each in known)
-            states = States(before, frozenset(map(key, known)), is_whole, orders, written)
+            keys = [*map(key, known), *(each for found in before.values() for each in found.values())]
+            parts: dict[Hashable, frozenset[Hashable]] = {each: each[0] for each in keys}
+            states = States(before, frozenset(map(key, known)), is_whole, orders, written, parts)
         found = {at: start.effects for at, start in starts.items()}
         return Recoveries(found, effects, families(effects, self._seen.showing), states, self.most.alike)
 
@@ -415,7 +439,7 @@ class Campaign:
     def _keep(self, finished: "FinishedRun") -> Result:
         job, run, result = finished
         if job.crashes and not run.unknown:
-            self.crashed[job.crashes] = run
+            (self.unread if job.id.startswith(UNREAD) else self.crashed)[job.crashes] = run
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
@@ -631,6 +655,7 @@ class Campaign:
         yield from self._while_time([job for job in jobs if job.id in self.directed - made])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
+        yield from self._while_time(self.unread_pairs())
         yield from self._while_time(self.third_crashes())
         yield from self._while_time(self.later_starts())
         yield from self._while_time(others[: max(left, 0)])
@@ -656,7 +681,7 @@ class Campaign:
             *jobs,
             *(later_job((place,)) for place in places),
             *map(paused_job, self.points.values()),
-            *map(unread_job, self.points.values()),
+            *(unread_job((place,)) for place in self.points.values()),
             *map(late_job, places),
         ]
         named = list({job.id: job for job in every if job.id == name or (is_fault and job.fault == name)}.values())
@@ -670,7 +695,7 @@ class Campaign:
                 f"--only {name}: this run injects a fault; add --fault {kind}, without which the test injects none."
             )
         # If several points are at the line, the first one counts.
-        first = name.removeprefix(LATER_AFTER).partition(THEN)[0]
+        first = name.removeprefix(LATER_AFTER).removeprefix(UNREAD).partition(THEN)[0]
         if point := next((each for each in self.points.values() if each.is_called(first)), None):
             return self._from(point, name)
         place, known = name.partition(THEN)[0], [*self.points]
@@ -700,14 +725,16 @@ class Campaign:
         `name`. The caller must perform each run before it asks for the next one, because only the run's restart shows
         the place of the next crash.
         """
-        first, *later = name.removeprefix(LATER_AFTER).split(THEN)
-        yield single_job(point)
+        is_unread = name.startswith(UNREAD)
+        first, *later = name.removeprefix(LATER_AFTER).removeprefix(UNREAD).split(THEN)
+        make, made = (unread_job, self.unread) if is_unread else (crashes_job, self.crashed)
+        yield unread_job((point,)) if is_unread else single_job(point)
         if name == THEN.join([first] * LOOP):
             yield loop_job(point)
             return
         crashes: Crashes = (point,)
         for wanted in later:
-            recovery = self.harness.recovery_of(self.crashed[crashes]) if crashes in self.crashed else None
+            recovery = self.harness.recovery_of(made[crashes]) if crashes in made else None
             places = points(recovery.effects if recovery else (), within=True)
             passed = [each for each in places if each.is_called(wanted)]
             if not passed:
@@ -717,7 +744,7 @@ class Campaign:
                     "choose an id from the report of a whole test."
                 )
             crashes = (*crashes, passed[0])
-            yield crashes_job(crashes)
+            yield make(crashes)
         if name.startswith(LATER_AFTER):
             yield later_job(crashes)
 

@@ -24,9 +24,8 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `PAUSED`, `UNREAD` and `LATE`, and one or
-# more follow `LATER_AFTER`.
-# After `POWER` and the point, `STATE` and a state of the disk may follow.
+# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `PAUSED` and `LATE`, one or more follow
+# `LATER_AFTER` and `UNREAD`. After `POWER` and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
 NEW_INPUT = "new_input"
@@ -93,19 +92,23 @@ def paused_job(at: Point) -> Job:
     return Job(f"{PAUSED}{at.name}", f"a pause between a crash {at} and the restart", Group.IDENTITY, perform)
 
 
-def unread_job(at: Point) -> Job:
-    """Return the run that crashes at the point `at` and restarts before the reader is called.
+def unread_job(crashes: Crashes) -> Job:
+    """Return the run that crashes at these points and, after the first one, restarts before the reader is called.
 
     Other runs call the reader between crash and restart. The reader may repair what the crash left: if SQLite opens a
     database, it rolls an interrupted transaction back. In this run, the pipeline itself must do that.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
-        harness.crash(run, at, read=False)
-        run.notes.append("nobody read between the crash and the restart")
+        for number, point in enumerate(crashes):
+            harness.crash(run, point, read=number > 0)
+        run.notes.append("nobody read between the first crash and the restart")
         harness.recover(run)
 
-    return Job(f"{UNREAD}{at.name}", f"a restart that no reading precedes, after a crash {at}", Group.IDENTITY, perform)
+    name, title = _named(crashes)
+    title = f"a restart that no reading precedes, after a crash {title}"
+    group = Group.PAIR if len(crashes) > 1 else Group.IDENTITY
+    return Job(f"{UNREAD}{name}", title, group, perform, crashes=crashes)
 
 
 def late_job(at: Point) -> Job:

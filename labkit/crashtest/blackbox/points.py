@@ -404,10 +404,19 @@ class States(NamedTuple):
     """The orders in which the files of `before` were last written."""
     written: frozenset[tuple[Hashable, Hashable]] = frozenset()
     """The states of `known`, each with the order in which its files were last written."""
+    parts: Mapping[Hashable, frozenset[Hashable]] = {}
+    """The parts of a state, one for each changed file; a state that is missing here is a single part."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
         return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
+
+    def parts_of(self, state: Hashable) -> frozenset[Hashable]:
+        return self.parts.get(state, frozenset([state]))
+
+    def parts_seen(self, tried: Iterable[Crashes]) -> frozenset[Hashable]:
+        """Return the parts of all states from which a run with one crash, or one of `tried`, recovers."""
+        return frozenset().union(*map(self.parts_of, [*self.known, *map(self.after, tried)]))
 
 
 NO_STATES = States({}, frozenset(), is_whole=False)
@@ -495,18 +504,21 @@ class Recoveries:
     def _of_others(self, chosen: Sequence[Pair]) -> list[Pair]:
         """Return up to `alike` pairs, one for each first crash of which no pair is in `chosen`.
 
-        Their second points are those that occur least often in `chosen`.
+        First come those that leave a file with contents that no earlier run found. Otherwise, their second points are
+        those that occur least often in `chosen`.
         """
-        candidates: dict[Point, list[Pair]] = defaultdict(list)
+        seen = self._states.parts_seen(chosen)
+        candidates: dict[Point, list[tuple[bool, Pair]]] = defaultdict(list)
         for pair in self.untried(chosen):
-            candidates[pair.first].append(pair)
+            candidates[pair.first].append((self._states.parts_of(self._states.after(pair)) <= seen, pair))
         firsts = {pair.first for pair in chosen}
+        rest = self._ranking.ordered([first for first in candidates if first not in firsts])
         turns = Counter(pair.second.name for pair in chosen)
         others = []
-        rest = [first for first in candidates if first not in firsts]
-        for first in self._ranking.ordered(rest)[: self._alike]:
-            others.append(min(candidates[first], key=lambda pair: turns[pair.second.name]))
-            turns[others[-1].second.name] += 1
+        for first in sorted(rest, key=lambda first: all(is_seen for is_seen, _ in candidates[first]))[: self._alike]:
+            _, pair = min(candidates[first], key=lambda each: (each[0], turns[each[1].second.name]))
+            others.append(pair)
+            turns[pair.second.name] += 1
         return others
 
     def untried(self, tried: Iterable[Crashes]) -> list[Pair]:
@@ -527,17 +539,17 @@ class Recoveries:
 
         The third crash is in the second restart. labkit chooses a point for it if a crash there leaves the files in a
         state from which no run has recovered yet. If the pipeline also keeps state elsewhere, or if the state is
-        unknown, labkit chooses a point before a kind of call that no start after fewer crashes made. Of several
-        restarts that make the same calls, only one is used. The result begins with one run for each call before which
-        the third crash may be; further runs for the same calls follow.
+        unknown, labkit chooses a point before a kind of call that no start after fewer crashes made.
+
+        First come the runs that leave a file with contents that no earlier run found, and of these one run for each
+        call before which the third crash may be; further runs for the same calls follow.
         """
-        alike = {tuple(each.name for each in effects): crashes for crashes, effects in self._restarts.items()}
+        seen = self._states.parts_seen(self._restarts)
         known = {*self._states.known, *map(self._states.after, self._restarts)}
         met = {EXIT, *(each.family for effects in (self._healthy, *self._recoveries.values()) for each in effects)}
-        ranks: dict[Crashes, tuple[int, int]] = {}
-        turns: Counter[str] = Counter()
-        for crashes in alike.values():
-            effects = self._restarts[crashes]
+        ranks: dict[Crashes, tuple[bool, int, int]] = {}
+        turns: Counter[tuple[bool, str]] = Counter()
+        for crashes, effects in self._restarts.items():
             families = {each.name: each.family for each in effects}
             ranking = Importance(effects, self._showing)
             for point in points(effects):
@@ -549,8 +561,9 @@ class Recoveries:
                     is_new = families.get(point.name, EXIT) not in met
                     met.add(families.get(point.name, EXIT))
                 if is_new:
-                    ranks[*crashes, point] = turns[point.name], ranking.of(point)
-                    turns[point.name] += 1
+                    is_seen = self._states.parts_of(state) <= seen
+                    ranks[*crashes, point] = is_seen, turns[is_seen, point.name], ranking.of(point)
+                    turns[is_seen, point.name] += 1
         return sorted(ranks, key=ranks.__getitem__)[:most]
 
     def ended_otherwise(self) -> list[Crashes]:

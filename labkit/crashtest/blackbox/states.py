@@ -240,10 +240,11 @@ class Comparison:
                         self._levels[family(path)] += 1
         return list(longest.values())
 
-    def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
+    def key(self, state: State, left_out: Container[str] = ()) -> tuple[frozenset[tuple[str, Hashable]], Hashable]:
         """Return a value that is equal for equal states of the files, apart from those in `left_out`.
 
-        Ids may differ, but the same ones must be equal: an id may tell whether two files belong together.
+        Its first half has a part for each changed file. Ids may differ, but the same ones must be equal: an id may tell
+        whether two files belong together.
         """
         compared = [path for path in state if self._is_compared(path, left_out)]
         parts = frozenset((path, part) for path in compared if (part := self._part(path, state)) is not None)
