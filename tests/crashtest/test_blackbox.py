@@ -601,7 +601,10 @@ def test_the_sample_begins_with_the_pairs_that_leave_files_of_which_nothing_is_k
     directed = recoveries.directed()
     left = recoveries.untried(directed)
     assert {pair.name for pair in left} == {"create .b #1 then write .b #1", "create .b #1 then exit"}
-    assert [pair.name for pair in recoveries.pairs(1).chosen[len(directed) :]] == ["create .b #1 then write .b #1"]
+    new = "create .b #1 then write .b #1"
+    assert [pair.name for pair in recoveries.pairs(1).chosen[len(directed) :]] == [new]
+    found, *others = recoveries.pairs(9, None, 0).chosen[len(directed) :]
+    assert (found.name, others) == (new, [])
 
 
 def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:

@@ -134,7 +134,7 @@ class Campaign:
         self.settings, self.harness = settings, harness
         self.most = settings.extent
         if settings.pairs is not None:
-            self.most = self.most._replace(pairs=settings.pairs)
+            self.most = self.most._replace(pairs=settings.pairs, known=settings.pairs)
         self.ledger = Ledger(settings.seconds or self.most.seconds, tell)
         self.points: dict[str, Point] = {}
         """Every crash point that the run without a crash revealed, by name."""
@@ -255,7 +255,8 @@ class Campaign:
         loops at changed lines of Python.
         """
         recoveries = self._recoveries()
-        chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
+        most = self.most
+        chosen, possible, directed = recoveries.pairs(most.pairs, None if every else most.directed, most.known)
         looped = recoveries.loops(self.most.loops)
         changed = self.settings.changed()
         if changed is not None:

@@ -49,6 +49,9 @@ class Extent(NamedTuple):
     points: int
     """The runs with one crash."""
     pairs: int
+    """The pairs that are not directed."""
+    known: int
+    """Those of them that may leave the files in a state from which another run recovers."""
     directed: int
     """The directed pairs, those that a recovery suggests."""
     grown: int
@@ -81,6 +84,7 @@ class Extent(NamedTuple):
 QUICK = Extent(
     points=12,
     pairs=3,
+    known=3,
     directed=6,
     grown=3,
     loops=1,
@@ -97,7 +101,8 @@ QUICK = Extent(
 )
 WHOLE = Extent(
     points=60,
-    pairs=8,
+    pairs=24,
+    known=8,
     directed=40,
     grown=40,
     loops=3,
@@ -114,9 +119,9 @@ WHOLE = Extent(
 )
 # Each run of a Spark sink costs a start of Spark for each start of the job.
 QUICK_SINK = QUICK._replace(
-    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
+    points=6, pairs=0, known=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
 )._replace(unread=0, late=0, alike=0)
-WHOLE_SINK = WHOLE._replace(later=1, ended=0, thirds=0, unread=3, late=0, alike=0)
+WHOLE_SINK = WHOLE._replace(pairs=8, later=1, ended=0, thirds=0, unread=3, late=0, alike=0)
 
 
 class Point(NamedTuple):
@@ -454,11 +459,13 @@ class Recoveries:
         self._ranking = Importance(healthy, showing)
         self._states, self._alike = states, alike
 
-    def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
+    def pairs(self, most: int, most_directed: int | None = None, most_known: int | None = None) -> Pairs:
         """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
 
         Without `most_directed`, all directed pairs are tried. A pair is directed if the restart after the first crash
-        suggests the second crash. The others are a random sample.
+        suggests the second crash. The others are a random sample. If all state of the pipeline is in files, the sample
+        begins with pairs that leave them in a state from which no other run recovers, and has at most `most_known`
+        pairs that do not.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
@@ -468,7 +475,8 @@ class Recoveries:
             ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
         new = self.untried([*chosen, *self._restarts]) if self._states.is_whole else []
         sample = _sample({pair: ranks[pair] for pair in new if pair in ranks}, most, frozenset(chosen))
-        sample += _sample(ranks, most - len(sample), frozenset([*chosen, *sample]))
+        left = min(most - len(sample), most if most_known is None else most_known)
+        sample += _sample(ranks, left, frozenset([*chosen, *sample]))
         every = frozenset(each.name for each in [*ranks, *directed])
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
