@@ -563,7 +563,7 @@ def by_states(is_whole: bool) -> list[str]:
 
 
 def test_of_the_second_crashes_that_leave_equal_files_one_is_tried_and_none_where_one_crash_leaves_them() -> None:
-    assert by_states(is_whole=True) == ["write a #1 then rename b #1", "rename b #3 then exit"]
+    assert by_states(is_whole=True) == ["rename b #3 then exit", "write a #1 then rename b #1"]
 
 
 def of_alike() -> Recoveries:
@@ -605,6 +605,10 @@ def test_the_sample_begins_with_the_pairs_that_leave_files_of_which_nothing_is_k
     assert [pair.name for pair in recoveries.pairs(1).chosen[len(directed) :]] == [new]
     found, *others = recoveries.pairs(9, None, 0).chosen[len(directed) :]
     assert (found.name, others) == (new, [])
+    sampled = recoveries.sampled(9)
+    assert set(sampled) == set(recoveries.untried(()))
+    seconds = [pair.second.name for pair in sampled]
+    assert len(set(seconds[:4])) == len(set(seconds)) == 4  # each second point comes once before one comes again
 
 
 def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:

@@ -136,6 +136,8 @@ def test_ids_in_names_caches_and_the_name_of_the_folder_are_not_compared(tmp_pat
     [
         ("9 at 1764190439123", "9 at 1764190439999", "9 at 1764190440000", True),
         ("9 at 1764190439123", "9 at 1764190439999", "8 at 1764190440000", False),
+        ("9 at noon", "9 at nine", "8 at noon", True),  # nothing is known of it but its size
+        ("9 at noon", "9 at nine", "8", False),
         ("9 at noon", "9 at six", "8", True),  # nothing is known of it but whether it is empty
         ("9 at noon", "9 at six", "", False),
     ],

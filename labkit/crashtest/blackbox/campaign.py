@@ -312,7 +312,7 @@ class Campaign:
 
         Each leaves the files in a state from which no other run restarted.
         """
-        pairs = self._recoveries(unread=True).untried(())[: self.most.unread] if self.unread else []
+        pairs = self._recoveries(unread=True).sampled(self.most.unread) if self.unread else []
         jobs = list(map(unread_job, pairs))
         self.directed |= {job.id for job in jobs}
         return jobs

@@ -542,6 +542,19 @@ class Recoveries:
                 untried.append(pair)
         return untried
 
+    def sampled(self, most: int) -> list[Pair]:
+        """Return up to `most` pairs of `untried`, with each second point as often as the others.
+
+        The first points are drawn at random, with a fixed seed.
+        """
+        untried = self.untried(())
+        turns: Counter[str] = Counter()
+        ranks: dict[Pair, tuple[int, int]] = {}
+        for pair in random.Random(SEED).sample(untried, len(untried)):
+            ranks[pair] = turns[pair.second.name], untried.index(pair)
+            turns[pair.second.name] += 1
+        return sorted(untried, key=ranks.__getitem__)[:most]
+
     def third(self, most: int) -> list[Crashes]:
         """Return up to `most` runs with three crashes, each as a tuple of its crash points.
 
@@ -595,15 +608,15 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes after which labkit knows the state of the files.
 
-        Pairs with the most important second points come first.
+        Pairs with the most important second points come first, and of these the ones with the most important first.
         """
-        ranks: dict[Pair, tuple[int, int, int]] = {}
+        ranks: dict[Pair, tuple[int, int, int, int]] = {}
         for first, effects in self._recoveries.items():
             ranking = Importance(effects, self._showing)
             for second in points(effects):
                 pair = Pair(first, second)
                 if self._states.after(pair) is not None:
-                    ranks[pair] = (ranking.of(second), first.number, second.number)
+                    ranks[pair] = (ranking.of(second), self._ranking.of(first), first.number, second.number)
         return sorted(ranks, key=ranks.__getitem__)
 
     def _last_alike(self) -> frozenset[Point]:

@@ -31,8 +31,11 @@ _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIF
 _SETS_TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
 _TIME_SET = b"time set"
 
-EXACT, MASKED, PRESENT, IGNORED = range(4)
-"""How far a file is compared: wholly, with ids and times masked, all but its contents, or not at all."""
+EXACT, MASKED, SIZED, PRESENT, IGNORED = range(5)
+"""How far a file is compared: wholly, with ids and times masked, by its size, only whether it is empty, or not at all.
+
+Attributes such as the mode always count, except with `IGNORED`.
+"""
 
 
 class Content(NamedTuple):
@@ -42,6 +45,8 @@ class Content(NamedTuple):
     """A digest of bytes, kind, mode, owner, flags, number of names, extended attributes, and a time that was set."""
     masked: bytes
     """A digest of the same, except the time, with ids and times masked."""
+    sized: bytes
+    """A digest of its kind, mode, owner, flags, number of names, and size."""
     present: bytes
     """A digest of its kind, mode, owner, flags, number of names, and whether it is empty."""
     ids: tuple[bytes, ...] = ()
@@ -184,15 +189,16 @@ class RunFiles:
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
-        exact, present = _digest(body, *kind, *more, *time), _digest(b"1" if body else b"", *kind)
+        exact = _digest(body, *kind, *more, *time)
+        sized, present = _digest(str(len(body)).encode(), *kind), _digest(b"1" if body else b"", *kind)
         if len(body) > MOST_MASKED:
-            return Content(exact, exact, present)
+            return Content(exact, exact, sized, present)
         # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
         text = mask(body.decode("latin-1"), entries=False)
         masked = _digest(text.encode(), *kind, *(mask(each, entries=False) for each in more))
         ids, times = ids_in(body), times_in(body)
         return Content(
-            exact, masked, present, ids if len(ids) <= MOST_IDS else (), times if len(times) <= MOST_IDS else ()
+            exact, masked, sized, present, ids if len(ids) <= MOST_IDS else (), times if len(times) <= MOST_IDS else ()
         )
 
 
@@ -284,7 +290,7 @@ class Comparison:
 
     def blurred(self) -> list[str]:
         """Return the files whose contents are not compared, because they differ even between equal starts."""
-        return sorted(path for path, level in self._levels.items() if level >= PRESENT)
+        return sorted(path for path, level in self._levels.items() if level >= SIZED)
 
     def _part(self, path: str, state: State) -> Hashable:
         return state[path].known(self._levels[family(path)]) if path in state else None
