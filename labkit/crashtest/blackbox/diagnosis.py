@@ -255,7 +255,7 @@ def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
     if axis.endswith("_read"):
         why = f"while a batch is replayed, rows that were readable disappear: {what}"
         return Diagnosis("readable too early", why, OVERWRITE)
-    why = f"a crash during recovery does harm that no run with a single crash showed: {what}"
+    why = f"a crash during recovery does harm of a kind that no run with a single crash showed: {what}"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
     return Diagnosis("recovery", why, FORGIVE)
