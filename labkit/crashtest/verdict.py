@@ -176,7 +176,7 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether all crash points and all other required runs were tried, and each of these runs proved something."""
+        """Whether all crash points and all other required runs were tried, and each of these runs gave a result."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
@@ -185,7 +185,7 @@ class Coverage:
         """How many crash points were tried, such as `12 of 83 points`.
 
         If all were tried, the text also says what a complete test would need: further directed runs (with two crashes,
-        or new input) or, if all of these were made, crashes at further places within long writes.
+        or new input) or, if no directed run is missing, crashes at further places within long writes.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:

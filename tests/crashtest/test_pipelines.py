@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from choosing import slow_but, variant_but
 from crashtest_processes import left_over
-from pipeline_samples import PIPELINES, copied, expected, options, report_on
+from pipeline_samples import PIPELINES, campaign_on, copied, expected, options, report_on
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
@@ -137,25 +137,20 @@ def test_a_restart_comes_before_any_reading_wherever_the_reader_changed_files() 
 )
 def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     """The other tests of these samples name the run, so they do not show that a test makes it by itself."""
-    wanted = expected()[name]
-    chosen = {key: value for key, value in options(name).items() if key != "quick"}
-    settings = pipeline_settings(wanted["command"], **chosen)
-    with pipeline_campaign(settings) as running:
+    with campaign_on(name) as running:
         running.healthy()
         running.run_all(running.jobs())
         directed = running.second_crashes(every=True)
     ids = {job.id for job in directed} & running.directed
-    assert set(wanted["shown_by"]) <= ids
+    assert set(expected()[name]["shown_by"]) <= ids
     # Where a row ends is known only from the bytes of the restart's write.
     assert any(each.endswith("repaired #1, end of a row") for each in ids) == (name == "wrong_repaired")
 
 
 @pytest.mark.slow
 def test_plain_starts_follow_a_recovery_from_two_crashes_that_left_files_of_its_own() -> None:
-    wanted = expected()["wrong_careful"]
-    [shown_by] = wanted["shown_by"]
-    settings = pipeline_settings(wanted["command"], **options("wrong_careful") | {"quick": False})
-    with pipeline_campaign(settings) as running:
+    [shown_by] = expected()["wrong_careful"]["shown_by"]
+    with campaign_on("wrong_careful") as running:
         running.healthy()
         running.run_all(running.jobs())
         assert running.later_starts() == []  # after single crashes, they come earlier in the test
@@ -167,10 +162,8 @@ def test_plain_starts_follow_a_recovery_from_two_crashes_that_left_files_of_its_
 
 @pytest.mark.slow
 def test_a_second_crash_also_comes_where_nobody_read_after_the_first() -> None:
-    wanted = expected()["wrong_restored"]
-    [shown_by] = wanted["shown_by"]
-    settings = pipeline_settings(wanted["command"], **options("wrong_restored") | {"quick": False})
-    with pipeline_campaign(settings) as running:
+    [shown_by] = expected()["wrong_restored"]["shown_by"]
+    with campaign_on("wrong_restored") as running:
         running.healthy()
         at = running.points[shown_by.removeprefix(UNREAD).partition(THEN)[0]]
         running.run_all([single_job(at)])
@@ -212,8 +205,7 @@ def test_the_one_part_of_thirty_that_is_wrong_is_found_where_every_place_is_trie
 @pytest.mark.slow
 def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary_crashes_show() -> None:
     name = "wrong_alternates"
-    settings = pipeline_settings(expected()[name]["command"], **options(name) | {"quick": False})
-    with pipeline_campaign(settings) as running:
+    with campaign_on(name) as running:
         report = running.everything()
         check(name, report)
         tried = {each.id for each in running.results if not each.unknown}

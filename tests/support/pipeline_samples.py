@@ -4,12 +4,14 @@ import os
 import shutil
 import sys
 import tomllib
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labkit.crashtest.blackbox.campaign import crash_test_pipeline
+from labkit.crashtest.blackbox.campaign import Campaign, crash_test_pipeline, pipeline_campaign
+from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.report import Report
 
 PIPELINES = Path(__file__).parents[2] / "data" / "pipelines"
@@ -52,6 +54,12 @@ def options(name: str) -> dict[str, Any]:
 
 def _checkpoint(wanted: dict[str, Any]) -> list[str]:
     return [wanted["checkpoint"]] if "checkpoint" in wanted else []
+
+
+def campaign_on(name: str) -> AbstractContextManager[Campaign]:
+    """A whole test of a sample, in the working folder, of which the caller makes some runs."""
+    chosen = {key: value for key, value in options(name).items() if key != "quick"}
+    return pipeline_campaign(pipeline_settings(expected()[name]["command"], **chosen))
 
 
 def report_on(name: str, **more: Any) -> Report:

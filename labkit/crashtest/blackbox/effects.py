@@ -14,6 +14,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from labkit.crashtest.blackbox.messages import ASKING, word
@@ -89,8 +90,12 @@ def _mask(part: str, pids: set[str]) -> str:
 
 def _is_present(day: str) -> bool:
     """Return whether a date may be that of this test, in any time zone; other dates are data."""
-    now = time.time()
-    return day.replace("-", "") in {time.strftime("%Y%m%d", time.gmtime(now + days * _DAY)) for days in (-1, 0, 1)}
+    return day.replace("-", "") in _days_around(int(time.time()) // _DAY)
+
+
+@lru_cache(maxsize=2)
+def _days_around(day: int) -> frozenset[str]:
+    return frozenset(time.strftime("%Y%m%d", time.gmtime(each * _DAY)) for each in (day - 1, day, day + 1))
 
 
 def times_in(body: bytes) -> tuple[tuple[str, str], ...]:

@@ -262,8 +262,8 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
     """Return the name of the crash point that the test uses in place of the point before the sync `name`.
 
-    labkit kills before no sync, because a sync does not change the files that a kill leaves. Instead it uses the next
-    point that is not before a sync. The result is empty if no sync has this name.
+    labkit never kills just before a sync, because a sync does not change the files that a kill leaves. Instead it uses
+    the next point that is not before a sync. The result is empty if no sync has this name.
     """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
@@ -463,9 +463,9 @@ class Recoveries:
         """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
 
         Without `most_directed`, all directed pairs are tried. A pair is directed if the restart after the first crash
-        suggests the second crash. The others are a random sample. If all state of the pipeline is in files, the sample
-        begins with pairs that leave them in a state from which no other run recovers, and has at most `most_known`
-        pairs that do not.
+        suggests the second crash. The others are a random sample. If the pipeline keeps all its state in files, the
+        sample begins with pairs after which the recovery starts from files that no other run has recovered from. At
+        most `most_known` pairs start from files that another run has recovered from.
         """
         directed = self.directed()
         chosen = directed[:most_directed]

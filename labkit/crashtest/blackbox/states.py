@@ -268,7 +268,8 @@ class Comparison:
     def order(self, state: State, left_out: Container[str] = ()) -> Hashable:
         """Return the files in the order in which they were last written, as their modification times show it.
 
-        The result also has the order of the times in their contents, by which a program may find the newest file.
+        A second part of the result ranks the times that are written in these files, since a program may look there for
+        the newest file.
         """
         alone = {
             path: change
