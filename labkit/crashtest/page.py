@@ -220,8 +220,8 @@ def _unmeasured(report: Report) -> Iterator[str]:
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} possible runs with a crash in a recovery were not made."
-    if coverage.left_out:
-        yield f"Left out: {coverage.left_out}."
+    if coverage.of_states:
+        yield f"States of the files: {coverage.of_states}."
     for each in results:
         if each.guarantee is Guarantee.UNKNOWN and not each.skipped:
             yield f"Unknown: {each.id}: {each.unknown or 'the run has no verdict'}"

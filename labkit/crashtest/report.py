@@ -128,8 +128,8 @@ class Report:
         """Return the report as text for a terminal. The guarantee, the reason for it, and the repair come first."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
-        if self.claim.guarantee is Guarantee.EXACTLY_ONCE and summary.coverage.left_out:
-            rows += [("left out", summary.coverage.left_out)]
+        if weakest is None and summary.coverage.of_states:
+            rows += [("states of files", summary.coverage.of_states)]
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]

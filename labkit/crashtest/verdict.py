@@ -171,27 +171,38 @@ class Coverage:
     """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
     """Whether the test killed only between lines of Python. Such a test is never complete: much happens in a line."""
+    states: int = 0
+    """The number of different states of the files from which a run restarted."""
     states_left: int = 0
-    """The number of states of the files from which no run restarted, of those that a known second crash leaves."""
+    """The number of other states of the files that a crash before a call of some restart leaves."""
+    closed: bool = False
+    """Whether there are no such other states, and the pipeline keeps everything in files that labkit can compare."""
+    every_state: bool = True
+    """Whether a complete test leaves no such states; false for a Spark sink, because each run takes too long."""
+    new_in: Sequence[str] = ()
+    """Up to two files that tell the states that are left from the others."""
 
     @property
     def complete(self) -> bool:
         """Whether all crash points and all other required runs were tried, and each of these runs gave a result."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
+        every = every and not (self.every_state and self.states_left)
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
     @property
     def extent(self) -> str:
         """How many crash points were tried, such as `12 of 83 points`.
 
-        If all were tried, the text also says what a complete test would need: further directed runs (with two crashes,
-        or new input) or, if no directed run is missing, crashes at further places within long writes.
+        If all were tried, the text also says what else a complete test would need: further directed runs (with two
+        crashes, or new input), crashes at further places within long writes, or restarts from further states.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
         if self.tried >= self.found and self.sampled_writes:
             return f"{points}, {self.sampled_writes} long write(s) cut at some places only"
+        if self.tried >= self.found and self.every_state and self.states_left:
+            return f"{points}, {self.states} of at least {self.states + self.states_left} states of the files"
         return points
 
     def __str__(self) -> str:
@@ -202,14 +213,18 @@ class Coverage:
         return f"{reached}: {self.tried} of {self.found} points{directed}; {pairs}{writes}"
 
     @property
-    def left_out(self) -> str:
-        """A clause on the known states of the files from which no run restarted; empty if there are none."""
+    def of_states(self) -> str:
+        """A clause on the states of the files from which runs restarted; empty if labkit did not compare states."""
+        if self.closed:
+            return (
+                f"restarts began from all {self.states} that are known; no crash in these restarts leaves another one"
+            )
         if not self.states_left:
             return ""
-        return (
-            f"{self.states_left} state(s) of the files that a second crash may leave; no run restarted from them "
-            "(--pairs 1000 tries up to 1000)"
-        )
+        remedy = " (--exhaustive tries them)" if self.every_state else ""
+        new = f"; what is new in them: {', '.join(self.new_in)}" if self.new_in else ""
+        others = f"crashes in these restarts leave at least {self.states_left} others"
+        return f"restarts began from {self.states}; {others}{remedy}{new}"
 
 
 @dataclass(frozen=True)

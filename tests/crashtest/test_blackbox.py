@@ -35,7 +35,17 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.points import EXIT, Crashes, Point, Recoveries, States, behind_sync, choose, points
+from labkit.crashtest.blackbox.points import (
+    EXIT,
+    Crashes,
+    Point,
+    Recoveries,
+    States,
+    behind_sync,
+    choose,
+    name_of,
+    points,
+)
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
@@ -583,8 +593,9 @@ def of_alike() -> Recoveries:
     return Recoveries(recoveries, usual, (), states)
 
 
-def test_of_recoveries_that_do_the_same_one_is_cut_everywhere_and_the_others_once() -> None:
-    found = of_alike().directed()
+def test_of_recoveries_that_do_the_same_one_is_cut_everywhere_and_the_new_states_of_others_follow() -> None:
+    recoveries = of_alike()
+    found = recoveries.directed()
     seconds = {
         first: [pair.second.name for pair in found if pair.first.name == first]
         for first in ("write .b #1", "rename b #1", "create .b #1")
@@ -592,23 +603,32 @@ def test_of_recoveries_that_do_the_same_one_is_cut_everywhere_and_the_others_onc
     assert {first: sorted(names) for first, names in seconds.items()} == {
         "write .b #1": [EXIT, "truncate .b #1", "write .b #1"],
         "rename b #1": [EXIT, "write .b #1"],
-        "create .b #1": ["create .b #1"],  # where no other pair has its second crash
+        "create .b #1": [],
     }
+    left = {f"create .b #1 then {each}" for each in ("create .b #1", "write .b #1", EXIT)}
+    every = {name_of(each) for each in recoveries.new_states()}
+    assert every == left | {each.name for each in found}
+    assert {name_of(each) for each in recoveries.new_states(every - left)} == left
 
 
-def test_the_sample_begins_with_the_pairs_that_leave_files_of_which_nothing_is_known() -> None:
-    recoveries = of_alike()
-    directed = recoveries.directed()
-    left = recoveries.untried(directed)
-    assert {pair.name for pair in left} == {"create .b #1 then write .b #1", "create .b #1 then exit"}
-    new = "create .b #1 then write .b #1"
-    assert [pair.name for pair in recoveries.pairs(1).chosen[len(directed) :]] == [new]
-    found, *others = recoveries.pairs(9, None, 0).chosen[len(directed) :]
-    assert (found.name, others) == (new, [])
-    sampled = recoveries.sampled(9)
-    assert set(sampled) == set(recoveries.untried(()))
-    seconds = [pair.second.name for pair in sampled]
-    assert len(set(seconds[:4])) == len(set(seconds)) == 4  # each second point comes once before one comes again
+def test_restarts_from_new_states_go_on_until_no_crash_leaves_another_one() -> None:
+    """A job that counts its crashes up to three in a file, so that its restarts pass the states 1, 2 and 3."""
+    usual = effects("write a", "exit")
+    place = points(usual)[0]
+    runs: Found = {(place,): usual}
+    before: dict[Crashes, dict[str, str]] = {(place,): {"write a #1": "1", EXIT: "end"}}
+
+    def recoveries() -> Recoveries:
+        return Recoveries(runs, usual, (), States(before, frozenset({"0", "end"}), is_whole=True))
+
+    assert recoveries().counts() == (2, 1)
+    while new := recoveries().new_states():
+        [crashes] = new
+        assert crashes == (place,) * (len(runs) + 1)
+        runs[crashes] = usual
+        before[crashes] = {"write a #1": str(min(len(crashes), 3)), EXIT: "end"}
+    assert len(runs) == 4
+    assert recoveries().counts() == (5, 0)
 
 
 def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:
@@ -626,12 +646,15 @@ def test_a_second_crash_cuts_a_write_that_only_restarts_make() -> None:
     again = {**recoveries, (points(HEALTHY)[2],): restart("write undo", size=8000)}  # one such write is enough
     for found in (recoveries, again):
         pairs = Recoveries(found, usual).torn()
-        assert [pair.name for pair in pairs] == [
+        assert [name_of(pair) for pair in pairs] == [
             "write a #1 then within write undo #1",
             "rename b #1 then within write a #1",
             "rename b #1 then within write undo #1",
         ]
         assert set(pairs) <= set(Recoveries(found, usual).directed())
+    third = {(first, second): restart("write undo", size=7000)}
+    [cut] = Recoveries({**recoveries, **third}, usual).new_states({name_of(pair) for pair in pairs})
+    assert name_of(cut) == "write a #1 then rename b #1 then within write undo #1"
 
 
 def third(is_whole: bool, known: str = "") -> list[str]:
@@ -645,8 +668,8 @@ def third(is_whole: bool, known: str = "") -> list[str]:
         (first, second): {"unlink undo #1": "b", "unlink undo #2": "c", "write undo #1": "d", "write a #1": "c"},
     }
     states = States(before, frozenset({"a", *known}), is_whole=is_whole)
-    found = Recoveries({(first,): repair, (first, second): again}, HEALTHY, (), states).third(9)
-    return [" then ".join(each.name for each in crashes) for crashes in found]
+    found = Recoveries({(first,): repair, (first, second): again}, HEALTHY, (), states).new_states()
+    return list(map(name_of, found))
 
 
 def test_a_third_crash_needs_a_state_from_which_no_run_recovered() -> None:
@@ -656,7 +679,11 @@ def test_a_third_crash_needs_a_state_from_which_no_run_recovered() -> None:
 
 
 def test_where_files_do_not_tell_a_third_crash_needs_a_kind_of_call_that_no_earlier_start_made() -> None:
-    assert third(is_whole=False) == ["write a #1 then write undo #1 then unlink undo #1"]
+    start = "write a #1 then write undo #1 then "
+    assert third(is_whole=False, known="bcd") == [f"{start}unlink undo #1"]
+    assert third(is_whole=False) == [
+        f"{start}{each} #{turn}" for each, turn in [("unlink undo", 1), ("unlink undo", 2), ("write undo", 1)]
+    ]
 
 
 def test_a_third_crash_that_leaves_contents_never_seen_comes_first() -> None:
@@ -674,7 +701,7 @@ def test_a_third_crash_that_leaves_contents_never_seen_comes_first() -> None:
     states = States(
         before, frozenset("ab"), is_whole=True, parts={state: frozenset(each) for state, each in parts.items()}
     )
-    found = Recoveries(recoveries, HEALTHY, (), states).third(9)
+    found = Recoveries(recoveries, HEALTHY, (), states).new_states()
     assert [[each.name for each in crashes[::2]] for crashes in found] == [
         ["rename b #1", EXIT],
         ["rename b #1", "unlink undo #1"],

@@ -107,9 +107,8 @@ def test_all_pairs_that_the_user_asks_for_are_tried_and_no_more(monkeypatch: pyt
         return jobs if every else []
 
     monkeypatch.setattr(running, "second_crashes", second_crashes)
-    monkeypatch.setattr(running, "third_crashes", list)
     monkeypatch.setattr(running, "later_starts", list)
-    monkeypatch.setattr(running, "unread_pairs", list)
+    monkeypatch.setattr(running, "_until_closed", lambda **_: [])
     assert [job.id for several in running.rest() for job in several] == ["directed", "c", "d"]
     running.most = running.most._replace(pairs=1)
     assert [job.id for several in running.rest() for job in several] == ["directed"]

@@ -146,14 +146,16 @@ def test_the_printed_command_gives_the_same_test_of_a_sink(
 
 
 @LOAD
-@given(words=every(PIPELINES), command=TEXTS.filter(str.strip), read=TEXTS, power=st.booleans())
+@given(words=every(PIPELINES), command=TEXTS.filter(str.strip), read=TEXTS, power=st.booleans(), whole=st.booleans())
 def test_the_printed_command_gives_the_same_test_of_a_pipeline(
-    folder: Path, words: dict[str, Any], command: str, read: str, power: bool
+    folder: Path, words: dict[str, Any], command: str, read: str, power: bool, whole: bool
 ) -> None:
     if "reader" not in words:
         words["read_command"] = read
     if power:
         words |= {"power_cut": True, "watch": ["store"]}
+    if whole and not {"quick", "only", "since"} & words.keys():
+        words |= {"exhaustive": True}
     wanted = PipelineSettings.plan(words | {"command": command})
     assert parsed(wanted.command()) == wanted
     assert PipelineSettings.from_json(json.loads(json.dumps(wanted.to_json()))) == wanted
@@ -163,7 +165,7 @@ def test_the_printed_command_gives_the_same_test_of_a_pipeline(
 def test_every_option_is_generated_above() -> None:
     subjects = {each.keyword for each in OPTIONS.values() if each.names_subject}
     assert set(SINKS) == {each.keyword for each in options_of(Settings)} - subjects
-    drawn = {*PIPELINES, "read_command", "power_cut"}
+    drawn = {*PIPELINES, "read_command", "power_cut", "exhaustive"}
     assert drawn == {each.keyword for each in options_of(PipelineSettings)} - subjects
 
 

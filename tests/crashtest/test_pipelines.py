@@ -140,8 +140,8 @@ def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     with campaign_on(name) as running:
         running.healthy()
         running.run_all(running.jobs())
-        directed = running.second_crashes(every=True)
-    ids = {job.id for job in directed} & running.directed
+        chosen = [*running.second_crashes(every=True), *running.new_states(running.recoveries())]
+    ids = {job.id for job in chosen}
     assert set(expected()[name]["shown_by"]) <= ids
     # Where a row ends is known only from the bytes of the restart's write.
     assert any(each.endswith("repaired #1, end of a row") for each in ids) == (name == "wrong_repaired")
@@ -168,12 +168,13 @@ def test_a_second_crash_also_comes_where_nobody_read_after_the_first() -> None:
         at = running.points[shown_by.removeprefix(UNREAD).partition(THEN)[0]]
         running.run_all([single_job(at)])
         assert [job.crashes for job in running.second_crashes() if job.id.startswith(UNREAD)] == [(at,)]
-        assert running.unread_pairs() == []  # so far, nothing is known of a restart that no reading precedes
+        assert (
+            running.new_states(running.recoveries(unread=True), unread=True) == []
+        )  # so far, nothing is known of a restart that no reading precedes
         running.run_all([unread_job((at,))])
-        found = {job.id: job for job in running.unread_pairs()}
+        found = {job.id: job for job in running.new_states(running.recoveries(unread=True), unread=True)}
         [result] = running.run_all([found[shown_by]])
     assert result.violated == ("duplicate",)
-    assert set(found) <= running.directed
 
 
 @pytest.mark.slow

@@ -181,6 +181,23 @@ def test_ids_may_differ_but_those_that_were_equal_must_be_equal(
     assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
 
 
+@pytest.mark.parametrize(("name", "content", "is_equal"), [(TWO, "1", True), (TWO, "2", False), ("other", "1", False)])
+def test_one_more_file_is_a_new_state_unless_only_its_name_differs(
+    tmp_path: Path, name: str, content: str, is_equal: bool
+) -> None:
+    """Each crash may leave one more temporary file, so otherwise new states would never end."""
+    files = Files(tmp_path)
+    files.look(CallKind.CREATE, f"part-{ONE}")
+    files.look(CallKind.CREATE, f"part-{name}")
+    taken = []
+    for each, text in ((ONE, "1"), (name, content)):
+        (tmp_path / f"part-{each}").write_text(text)
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{}])
+    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+
+
 @pytest.mark.parametrize(("named", "is_equal"), [(ONE, True), (TWO, False)])
 def test_an_id_in_a_name_belongs_to_an_equal_one_in_a_file(tmp_path: Path, named: str, is_equal: bool) -> None:
     """A manifest that names a file that is gone differs from one whose file is there."""

@@ -133,6 +133,7 @@ def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
         (replace(whole, found=99), f"not refuted ({len(right)} of 99 points)"),
         (replace(whole, directed=3, directed_tried=2), f"{len(right)} points, 2 of 3 directed runs)"),
         (replace(whole, sampled_writes=2), f"{len(right)} points, 2 long write(s) cut at some places only)"),
+        (replace(whole, states=7, states_left=2), f"{len(right)} points, 7 of at least 9 states of the files)"),
         (replace(whole, planned=99), f"not refuted ({len(right)} of {len(right)} points)"),
         (replace(whole, selected=True), "not refuted"),
         (replace(whole, between_lines=True), f"not refuted ({len(right)} of {len(right)} points between lines)"),
@@ -143,6 +144,18 @@ def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
         assert sampled.guarantee is Guarantee.UNKNOWN
         assert sampled.reaches(Goal.NOT_REFUTED) is True
         assert sampled.reaches(Goal.EXACTLY_ONCE) is sampled.reaches(Goal.AT_LEAST_ONCE) is None
+
+
+def test_a_report_counts_the_states_of_the_files_that_no_run_restarted_from() -> None:
+    none, left = Coverage(1, 0, 1, 1, 1), Coverage(1, 0, 1, 1, 1, states=7, states_left=2, new_in=["store/log"])
+    assert none.complete
+    assert none.of_states == ""
+    assert " 7;" in left.of_states
+    assert left.of_states.endswith("at least 2 others (--exhaustive tries them); what is new in them: store/log")
+    of_sink = replace(left, every_state=False)
+    assert of_sink.complete
+    assert "--exhaustive" not in of_sink.of_states
+    assert " 9 " in replace(none, states=9, closed=True).of_states
 
 
 def test_no_more_pairs_are_tried_than_there_are() -> None:

@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.judge import Guarantee
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
 from labkit.crashtest.blackbox.execution import ENDED_MEANWHILE, NEVER_REACHED, NOT_SUFFERED
@@ -87,6 +88,10 @@ from labkit.host.syscalls.guarding import GuardLate
 from labkit.host.syscalls.support import supported
 
 LONGER = "--more: the rows of two runs without a crash count as right afterwards, and both runs may be wrong"
+ROUND = 20
+"""The number of restarts from new states after which the test looks again for further new states."""
+IF_REFUTED = 40
+"""The number of restarts from new states at most if a run has already refuted the guarantee."""
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
@@ -134,7 +139,7 @@ class Campaign:
         self.settings, self.harness = settings, harness
         self.most = settings.extent
         if settings.pairs is not None:
-            self.most = self.most._replace(pairs=settings.pairs, known=settings.pairs)
+            self.most = self.most._replace(pairs=settings.pairs)
         self.ledger = Ledger(settings.seconds or self.most.seconds, tell)
         self.points: dict[str, Point] = {}
         """Every crash point that the run without a crash revealed, by name."""
@@ -254,9 +259,9 @@ class Campaign:
         otherwise a limited number of them. With the user's option `--since`, the list has only second crashes and crash
         loops at changed lines of Python.
         """
-        recoveries = self._recoveries()
+        recoveries = self.recoveries()
         most = self.most
-        chosen, possible, directed = recoveries.pairs(most.pairs, None if every else most.directed, most.known)
+        chosen, possible, directed = recoveries.pairs(most.pairs, None if every else most.directed)
         looped = recoveries.loops(self.most.loops)
         changed = self.settings.changed()
         if changed is not None:
@@ -293,31 +298,13 @@ class Campaign:
         }
         return [each for each in self._ranking.ordered(self.points.values()) if not each.cut and each.effect in names]
 
-    def third_crashes(self) -> list[Job]:
-        """Return a list of runs to make with three crashes; the third crash is in the recovery from the second.
-
-        `Recoveries.third` chooses the points at which the recoveries seen so far make a third crash worthwhile.
-        """
-        jobs = list(map(crashes_job, self._recoveries().third(self.most.thirds))) if self.most.thirds else []
-        self.directed |= {job.id for job in jobs}
-        return jobs
-
     def later_starts(self) -> list[Job]:
         """Return the runs with plain starts after a recovery from several crashes that left files of its own."""
-        ended = [] if self.harness.endless else [at for at in self._recoveries().ended_otherwise() if len(at) > 1]
+        ended = [] if self.harness.endless else [at for at in self.recoveries().ended_otherwise() if len(at) > 1]
         return list(map(later_job, ended[: self.most.ended]))
 
-    def unread_pairs(self) -> list[Job]:
-        """Return pairs of crashes without a reading between the first crash and the restart.
-
-        Each leaves the files in a state from which no other run restarted.
-        """
-        pairs = self._recoveries(unread=True).sampled(self.most.unread) if self.unread else []
-        jobs = list(map(unread_job, pairs))
-        self.directed |= {job.id for job in jobs}
-        return jobs
-
-    def _recoveries(self, *, unread: bool = False) -> Recoveries:
+    def recoveries(self, *, unread: bool = False) -> Recoveries:
+        """Return the restarts that the runs so far have shown; with `unread`, those before which nobody read."""
         effects, harness = self._seen.effects, self.harness
         recovered = [
             {at: start for at, run in runs.items() if (start := harness.recovery_of(run)) is not None}
@@ -343,13 +330,23 @@ class Campaign:
             parts: dict[Hashable, frozenset[Hashable]] = {each: each[0] for each in keys}
             states = States(before, frozenset(map(key, known)), is_whole, orders, written, parts)
         found = {at: start.effects for at, start in starts.items()}
-        return Recoveries(found, effects, families(effects, self._seen.showing), states, self.most.alike)
+        return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
-    def _states_left(self) -> int:
+    def _states(self) -> dict[str, Any]:
+        """Return the values of `Coverage` about states of the files; {} if they were not compared."""
         if self.comparison is None or self.is_part:
-            return 0
-        tried = [at for at in self.crashed if len(at) > 1]
-        return len(self._recoveries().untried(tried))
+            return {}
+        recoveries = self.recoveries()
+        restarted, left = recoveries.counts()
+        altered = any(run.altered for run in self.crashed.values())
+        is_closed = not (left or altered) and recoveries.is_whole
+        return {
+            "states": restarted,
+            "states_left": left,
+            "closed": is_closed,
+            "every_state": self.most.every_state,
+            "new_in": recoveries.new_in()[:2],
+        }
 
     def _notes_on_states(self) -> list[str]:
         blurred = self.comparison.blurred() if self.comparison else []
@@ -656,10 +653,37 @@ class Campaign:
         yield from self._while_time([job for job in jobs if job.id in self.directed - made])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
-        yield from self._while_time(self.unread_pairs())
-        yield from self._while_time(self.third_crashes())
+        yield from self._until_closed(unread=True)
         yield from self._while_time(self.later_starts())
+        yield from self._until_closed()
         yield from self._while_time(others[: max(left, 0)])
+
+    def _until_closed(self, *, unread: bool = False) -> Iterator[Sequence[Job]]:
+        """Yield runs from states of the files that no other run restarted from, until there are none, up to a limit."""
+        made = 0
+        while not self.ledger.is_over():
+            recoveries = self.recoveries(unread=unread)
+            most = self.most.unread if unread else self._most_states()
+            jobs = self.new_states(recoveries, unread=unread)[: min(max(most - made, 0), ROUND)]
+            if not jobs:
+                return
+            made += len(jobs)
+            # What a cut write leaves is not known before the run, so `Coverage.states_left` does not count it.
+            self.directed |= {job.id for job in jobs if unread or job.crashes[-1].cut}
+            yield from self._while_time(jobs)
+
+    def _most_states(self) -> int:
+        kept = (Guarantee.EXACTLY_ONCE, Guarantee.UNKNOWN)
+        is_refuted = any(each.stuck or each.guarantee not in kept for each in self.results if not each.group.is_apart)
+        return min(self.most.states, IF_REFUTED) if is_refuted and not self.settings.exhaustive else self.most.states
+
+    def new_states(self, recoveries: Recoveries, *, unread: bool = False) -> list[Job]:
+        """Return runs that restart, after several crashes, from files from which no other run restarted.
+
+        With `unread`, nobody reads between the first crash and the restart.
+        """
+        made = {each.id.removeprefix(UNREAD) for each in self.results if each.id.startswith(UNREAD) == unread}
+        return list(map(unread_job if unread else crashes_job, recoveries.new_states(made)))
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         several = max(1, len(self._copies))
@@ -791,7 +815,7 @@ class Campaign:
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
             between_lines=bool(settings.unwatchable),
-            states_left=self._states_left(),
+            **self._states(),
         )
         replaced = ["aborted_read"] if seen.replaces else []
         faults = {fault.value: len(self._able(fault)) for fault in settings.faults}

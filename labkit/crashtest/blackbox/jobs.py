@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.points import EXIT, LOOP, THEN, Crashes, Point
+from labkit.crashtest.blackbox.points import EXIT, LOOP, THEN, Crashes, Point, name_of
 from labkit.crashtest.blackbox.power_cut import Journal, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
@@ -185,7 +185,7 @@ def crashes_job(crashes: Crashes) -> Job:
 
 
 def _named(crashes: Crashes) -> tuple[str, str]:
-    return THEN.join(point.name for point in crashes), "; then, in the recovery, ".join(map(str, crashes))
+    return name_of(crashes), "; then, in the recovery, ".join(map(str, crashes))
 
 
 def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:

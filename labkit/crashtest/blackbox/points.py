@@ -5,6 +5,7 @@ sync changes nothing that a SIGKILL could lose, so the state just before a sync 
 follows, and the test of SIGKILL needs no point there.
 """
 
+import math
 import random
 import re
 from collections import Counter, defaultdict
@@ -50,8 +51,6 @@ class Extent(NamedTuple):
     """The runs with one crash."""
     pairs: int
     """The pairs that are not directed."""
-    known: int
-    """Those of them that may leave the files in a state from which another run recovers."""
     directed: int
     """The directed pairs, those that a recovery suggests."""
     grown: int
@@ -63,8 +62,8 @@ class Extent(NamedTuple):
     large: int
     seconds: float
     """The time budget for all runs in seconds, raised if the planned runs need more."""
-    thirds: int
-    """The runs with a third crash, in the restart after two crashes."""
+    states: int
+    """The runs that, after several crashes, restart from a state of the files from which no other run did."""
     ended: int
     """The runs with plain starts after a recovery that left other files than the one at the command's end."""
     paused: int
@@ -73,18 +72,17 @@ class Extent(NamedTuple):
     """The runs in which nobody reads between a crash and the restart, since a reader changed files there."""
     late: int
     """The runs in which a call is held while other threads go on, and only then everything is killed."""
-    alike: int
-    """The directed pairs in recoveries that make the same calls as another one, but from other files."""
     later: int = 3
     """The plain starts after a recovery, in one run."""
     conditions: bool = True
     """Whether the test also tries conditions, situations that no sink withstands without help."""
+    every_state: bool = True
+    """Whether the guarantee needs a restart from every known state of the files."""
 
 
 QUICK = Extent(
     points=12,
     pairs=3,
-    known=3,
     directed=6,
     grown=3,
     loops=1,
@@ -92,17 +90,15 @@ QUICK = Extent(
     faults=12,
     large=2,
     seconds=170.0,
-    thirds=0,
+    states=0,
     ended=1,
     paused=2,
     unread=2,
     late=2,
-    alike=3,
 )
 WHOLE = Extent(
     points=60,
-    pairs=24,
-    known=8,
+    pairs=8,
     directed=40,
     grown=40,
     loops=3,
@@ -110,18 +106,19 @@ WHOLE = Extent(
     faults=60,
     large=4,
     seconds=900.0,
-    thirds=20,
+    states=300,
     ended=6,
     paused=8,
     unread=12,
     late=12,
-    alike=12,
 )
+UNLIMITED = 1_000_000
+EXHAUSTIVE = WHOLE._replace(states=UNLIMITED, unread=UNLIMITED, ended=UNLIMITED, seconds=math.inf)
 # Each run of a Spark sink costs a start of Spark for each start of the job.
 QUICK_SINK = QUICK._replace(
-    points=6, pairs=0, known=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
-)._replace(unread=0, late=0, alike=0)
-WHOLE_SINK = WHOLE._replace(pairs=8, later=1, ended=0, thirds=0, unread=3, late=0, alike=0)
+    points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
+)._replace(unread=0, late=0, every_state=False)
+WHOLE_SINK = WHOLE._replace(pairs=4, states=4, later=1, ended=0, unread=3, late=0, every_state=False)
 
 
 class Point(NamedTuple):
@@ -374,12 +371,17 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The id of the run with the two crashes, such as `write a #1 then rename b #1`."""
-        return f"{self.first.name}{THEN}{self.second.name}"
+        """The id of the run with the two crashes."""
+        return name_of(self)
 
 
 Crashes = tuple[Point, ...]
 """The crash points of one run in order: the first is in the first start, each other one in the next restart."""
+
+
+def name_of(crashes: Crashes) -> str:
+    """Return the id of the run with these crashes, such as `write a #1 then rename b #1`."""
+    return THEN.join(point.name for point in crashes)
 
 
 class Pairs(NamedTuple):
@@ -444,28 +446,25 @@ class Recoveries:
         healthy: Sequence[Effect],
         showing: Container[str] = (),
         states: States = NO_STATES,
-        alike: int = WHOLE.alike,
     ) -> None:
         """Store the effects of the restarts that the test has seen.
 
         `recoveries` maps the crash points of each run to the effects of the restart after its last crash. `healthy` are
         the effects of the run without a crash. `showing` has the families (names without numbers) of the calls that
-        change the reader's rows. `alike` is the number `Extent.alike`.
+        change the reader's rows.
         """
         first = {each[0]: effects for each, effects in recoveries.items() if len(each) == 1}
         self._recoveries = dict(sorted(first.items(), key=lambda item: item[0].number))
         self._restarts = {each: effects for each, effects in recoveries.items() if len(each) > 1}
         self._healthy, self._showing = healthy, showing
         self._ranking = Importance(healthy, showing)
-        self._states, self._alike = states, alike
+        self._states = states
 
-    def pairs(self, most: int, most_directed: int | None = None, most_known: int | None = None) -> Pairs:
+    def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
 
         Without `most_directed`, all directed pairs are tried. A pair is directed if the restart after the first crash
-        suggests the second crash. The others are a random sample. If the pipeline keeps all its state in files, the
-        sample begins with pairs after which the recovery starts from files that no other run has recovered from. At
-        most `most_known` pairs start from files that another run has recovered from.
+        suggests the second crash. The others are a random sample.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
@@ -473,11 +472,8 @@ class Recoveries:
         for first, effects in self._recoveries.items():
             ranking = Importance(effects, self._showing)
             ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
-        new = self.untried([*chosen, *self._restarts]) if self._states.is_whole else []
-        sample = _sample({pair: ranks[pair] for pair in new if pair in ranks}, most, frozenset(chosen))
-        left = min(most - len(sample), most if most_known is None else most_known)
-        sample += _sample(ranks, left, frozenset([*chosen, *sample]))
         every = frozenset(each.name for each in [*ranks, *directed])
+        sample = _sample(ranks, most, frozenset(chosen))
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
@@ -487,10 +483,10 @@ class Recoveries:
         2. One pair with a crash in each of two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
         4. Pairs chosen only because they leave the files in a state from which no other run recovers. If the restarts
-           after several first crashes make the same calls, these are the pairs of the last of these first crashes.
-        5. A few such pairs of the other first crashes.
-        6. Pairs whose second crash cuts a write that only restarts make.
-        7. A few pairs that leave the files in a known state, but last written in another order.
+           after several first crashes make the same calls, these are the pairs of the last of these first crashes;
+           `new_states` has those of the others.
+        5. Pairs whose second crash cuts a write that only restarts make.
+        6. A few pairs that leave the files in a known state, but last written in another order.
 
         If all state of the pipeline is in files, a pair of the groups 1 to 3 is left out if another run already
         recovers from the state in which the pair leaves the files.
@@ -507,85 +503,73 @@ class Recoveries:
             if has_reason or state not in known:
                 chosen[pair] = None
                 known.add(state)
-        return [*chosen, *self._of_others(list(chosen)), *self.torn(), *self.rewritten()]
+        return [*chosen, *(Pair(*each) for each in self.torn(1)), *self.rewritten()]
 
-    def _of_others(self, chosen: Sequence[Pair]) -> list[Pair]:
-        """Return up to `alike` pairs, one for each first crash of which no pair is in `chosen`.
+    def new_states(self, made: Container[str] = ()) -> list[Crashes]:
+        """Return runs that each have one crash more than a run that was made; `made` has the ids of all such runs.
 
-        First come those that leave a file with contents that no earlier run found. Otherwise, their second points are
-        those that occur least often in `chosen`.
-        """
-        seen = self._states.parts_seen(chosen)
-        candidates: dict[Point, list[tuple[bool, Pair]]] = defaultdict(list)
-        for pair in self.untried(chosen):
-            candidates[pair.first].append((self._states.parts_of(self._states.after(pair)) <= seen, pair))
-        firsts = {pair.first for pair in chosen}
-        rest = self._ranking.ordered([first for first in candidates if first not in firsts])
-        turns = Counter(pair.second.name for pair in chosen)
-        others = []
-        for first in sorted(rest, key=lambda first: all(is_seen for is_seen, _ in candidates[first]))[: self._alike]:
-            _, pair = min(candidates[first], key=lambda each: (each[0], turns[each[1].second.name]))
-            others.append(pair)
-            turns[pair.second.name] += 1
-        return others
+        Each run leaves the files in another state from which no run restarted. First come the runs that leave a file
+        with contents that no earlier run found, and of these one run for each call before which the last crash may be.
 
-    def untried(self, tried: Iterable[Crashes]) -> list[Pair]:
-        """Return one pair for each state of the files from which no run with one crash and none of `tried` recovers.
-
-        The most important pairs come first.
-        """
-        known = {*self._states.known, *map(self._states.after, tried)}
-        untried = []
-        for pair in self.by_state():
-            if (state := self._states.after(pair)) not in known:
-                known.add(state)
-                untried.append(pair)
-        return untried
-
-    def sampled(self, most: int) -> list[Pair]:
-        """Return up to `most` pairs of `untried`, with each second point as often as the others.
-
-        The first points are drawn at random, with a fixed seed.
-        """
-        untried = self.untried(())
-        turns: Counter[str] = Counter()
-        ranks: dict[Pair, tuple[int, int]] = {}
-        for pair in random.Random(SEED).sample(untried, len(untried)):
-            ranks[pair] = turns[pair.second.name], untried.index(pair)
-            turns[pair.second.name] += 1
-        return sorted(untried, key=ranks.__getitem__)[:most]
-
-    def third(self, most: int) -> list[Crashes]:
-        """Return up to `most` runs with three crashes, each as a tuple of its crash points.
-
-        The third crash is in the second restart. labkit chooses a point for it if a crash there leaves the files in a
-        state from which no run has recovered yet. If the pipeline also keeps state elsewhere, or if the state is
-        unknown, labkit chooses a point before a kind of call that no start after fewer crashes made.
-
-        First come the runs that leave a file with contents that no earlier run found, and of these one run for each
-        call before which the third crash may be; further runs for the same calls follow.
+        If the pipeline also keeps state elsewhere, the result begins with third crashes before a kind of call that no
+        earlier start made. It ends with the runs that cut a write that only restarts make, since the state that this
+        leaves is not known before the run.
         """
         seen = self._states.parts_seen(self._restarts)
-        known = {*self._states.known, *map(self._states.after, self._restarts)}
+        known = {None, *self._states.known, *map(self._states.after, self._restarts)}
         met = {EXIT, *(each.family for effects in (self._healthy, *self._recoveries.values()) for each in effects)}
-        ranks: dict[Crashes, tuple[bool, int, int]] = {}
+        met |= {self._family(at) for at in self._restarts if len(at) > 2}
+        ranks: dict[Crashes, tuple[bool, bool, int, int]] = {}
         turns: Counter[tuple[bool, str]] = Counter()
-        for crashes, effects in self._restarts.items():
-            families = {each.name: each.family for each in effects}
+        for crashes, effects in self._all_restarts().items():
             ranking = Importance(effects, self._showing)
             for point in points(effects):
-                state = self._states.after((*crashes, point))
-                if self._states.is_whole and state is not None:
-                    is_new = state not in known
+                further = (*crashes, point)
+                state, family = self._states.after(further), self._family(further)
+                is_usual = self._states.is_whole or len(crashes) != 2 or family in met
+                if name_of(further) not in made and not (is_usual and state in known):
+                    met.add(family)
                     known.add(state)
-                else:
-                    is_new = families.get(point.name, EXIT) not in met
-                    met.add(families.get(point.name, EXIT))
-                if is_new:
                     is_seen = self._states.parts_of(state) <= seen
-                    ranks[*crashes, point] = is_seen, turns[is_seen, point.name], ranking.of(point)
+                    ranks[further] = is_usual, is_seen, turns[is_seen, point.name], ranking.of(point)
                     turns[is_seen, point.name] += 1
-        return sorted(ranks, key=ranks.__getitem__)[:most]
+        return [*sorted(ranks, key=ranks.__getitem__), *(each for each in self.torn() if name_of(each) not in made)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the pipeline keeps nothing but files that labkit can compare."""
+        return self._states.is_whole
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many different states of the files are known: those from which a run restarted, and the others.
+
+        The second number is 0 if no crash before a call of any restart leaves a state that was not tried.
+        """
+        restarted = {*self._states.known, *map(self._states.after, self._restarts)} - {None}
+        return len(restarted), len(self._left())
+
+    def new_in(self) -> list[str]:
+        """Return the files that tell the states from which no run restarted from the others, the most frequent first.
+
+        A file counts if it has contents, or attributes, that no restart found.
+        """
+        seen = self._states.parts_seen(self._restarts)
+        files: Counter[str] = Counter()
+        for state in self._left():
+            files.update({part[0] for part in self._states.parts_of(state) - seen if isinstance(part, tuple)})
+        return sorted(files, key=lambda file: (-files[file], file))
+
+    def _left(self) -> set[Hashable]:
+        found = {state for each in self._states.before.values() for state in each.values()}
+        return found - {*self._states.known, *map(self._states.after, self._restarts)}
+
+    def _all_restarts(self) -> dict[Crashes, Sequence[Effect]]:
+        return {**{(first,): effects for first, effects in self._recoveries.items()}, **self._restarts}
+
+    def _family(self, crashes: Crashes) -> str:
+        """Return the family of the call before which the last of these crashes is, in the restart that it ends."""
+        found = {each.name: each.family for each in self._all_restarts().get(crashes[:-1], ())}
+        return found.get(crashes[-1].effect, EXIT)
 
     def ended_otherwise(self) -> list[Crashes]:
         """Return the crashes that lead to each unusual final state of the files, the most important ones first.
@@ -647,20 +631,22 @@ class Recoveries:
                 chosen.append(pair)
         return chosen[:MOST_REWRITTEN]
 
-    def torn(self) -> list[Pair]:
-        """Return the pairs whose second crash cuts a write that only restarts make.
+    def torn(self, most_crashes: int | None = None) -> list[Crashes]:
+        """Return the runs whose last crash cuts a write that only restarts make, one for each place of the cut.
 
         Such a write has another size than each write of the run without a crash to the same file, or another place in
-        it. Files whose names differ only in numbers count as the same file.
+        it. Files whose names differ only in numbers count as the same file. The cut is in the restart after at most
+        `most_crashes` crashes.
         """
         known = set(map(_write, self._healthy))
         chosen = []
-        for first, effects in self._recoveries.items():
-            for point in points(effects, within=True):
-                effect = next((each for each in effects if each.name == point.effect), None)
-                if point.cut and effect is not None and _write(effect) not in known:
-                    chosen.append(Pair(first, point))
-            known |= set(map(_write, effects))
+        for crashes, effects in self._all_restarts().items():
+            if most_crashes is None or len(crashes) <= most_crashes:
+                for point in points(effects, within=True):
+                    effect = next((each for each in effects if each.name == point.effect), None)
+                    if point.cut and effect is not None and _write(effect) not in known:
+                        chosen.append((*crashes, point))
+                known |= set(map(_write, effects))
         return chosen
 
     def repairs(self) -> list[Pair]:

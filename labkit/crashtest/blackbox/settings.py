@@ -1,7 +1,7 @@
 """The options of a pipeline's crash test, which are checked before anything starts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,7 +9,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
 from labkit.crashtest.blackbox.expectation import Expectation, expect
-from labkit.crashtest.blackbox.points import QUICK, WHOLE, Extent
+from labkit.crashtest.blackbox.points import EXHAUSTIVE, QUICK, WHOLE, Extent
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
@@ -27,8 +27,8 @@ UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
     "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, failing "
     "reads, closes and connections, a store that is locked{faults}, more than {later} plain starts after a "
-    "recovery, more than {loops} crashes at one place, and more than {places} at different places; pairs of places "
-    "that leave the files as another crash does{thirds} are a sample."
+    "recovery, more than {loops} crashes at one place{places}. Of crashes that leave the files as other crashes do, "
+    "the test tries a sample."
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
@@ -118,6 +118,14 @@ class PipelineSettings(SharedOptions):
         "try all pairs, give the number that the report's coverage counts as possible. Default: 3 with --quick, else "
         "8.",
     )
+    exhaustive: bool = option(
+        Switch(),
+        default=False,
+        help="Go on until a run has restarted from every state of the files that any number of crashes leaves. Without "
+        f"this option, the test makes at most {WHOLE.states} runs for this. Only --seconds limits the time.",
+        in_project=False,
+        check=lambda test: test.check_exhaustive(),
+    )
     parallel: int | None = option(
         Number(
             1,
@@ -151,7 +159,7 @@ class PipelineSettings(SharedOptions):
     @property
     def extent(self) -> Extent:
         """How many runs of each kind the test plans."""
-        return QUICK if self.quick else WHOLE
+        return QUICK if self.quick else EXHAUSTIVE if self.exhaustive else WHOLE
 
     @property
     def unseen(self) -> str:
@@ -205,8 +213,7 @@ class PipelineSettings(SharedOptions):
             faults=f", the faults {untried} (--fault tries them)" if untried else "",
             loops=LOOP,
             later=self.extent.later,
-            places="three" if self.extent.thirds else "two",
-            thirds=", and three crashes," if self.extent.thirds else "",
+            places="" if self.extent.states else ", more than two at different places",
         )
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
@@ -256,6 +263,16 @@ class PipelineSettings(SharedOptions):
                 "--command: labkit cannot read the pipeline's rows; give --reader FILE:NAME, a function "
                 "that returns the rows, or --read-command 'CMD', which prints them as JSON Lines."
             )
+
+    def check_exhaustive(self) -> None:
+        """Raise `InvalidInput` if `--exhaustive` contradicts an option that selects a few runs."""
+        others = [f"--{name}" for name in ("quick", "only", "since") if getattr(self, name)]
+        if self.exhaustive and others:
+            raise InvalidInput(f"--exhaustive: {others[0]} makes only some of the runs; leave one of the two out.")
+
+    def command(self, only: str = "") -> str:
+        """Return the command line that repeats the test, or, if `only` is given, just the run with this id."""
+        return SharedOptions.command(replace(self, exhaustive=False) if only else self, only)
 
     def check_restored(self) -> None:
         """Raise `InvalidInput` if `--checkpoint` would remove a folder that contains the user's own work."""

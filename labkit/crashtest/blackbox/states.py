@@ -249,11 +249,14 @@ class Comparison:
     def key(self, state: State, left_out: Container[str] = ()) -> tuple[frozenset[tuple[str, Hashable]], Hashable]:
         """Return a value that is equal for equal states of the files, apart from those in `left_out`.
 
-        Its first half has a part for each changed file. Ids may differ, but the same ones must be equal: an id may tell
-        whether two files belong together.
+        Its first half has a part for each changed file; equal files whose names differ only in ids or times have one
+        part together, because each crash may leave one more of them. Ids may differ, but the same ones must be equal:
+        an id may tell whether two files belong together.
         """
         compared = [path for path in state if self._is_compared(path, left_out)]
-        parts = frozenset((path, part) for path in compared if (part := self._part(path, state)) is not None)
+        parts = frozenset(
+            (without_number(path), part) for path in compared if (part := self._part(path, state)) is not None
+        )
         places: dict[bytes, list[tuple[str, bool, int]]] = defaultdict(list)
         for path in compared:
             name, now = without_number(path), state[path].now
@@ -261,9 +264,8 @@ class Comparison:
             for is_name, ids in ((True, state[path].ids_of_name), (False, found)):
                 for place, each in enumerate(ids):
                     places[each].append((name, is_name, place))
-        # Only where an id occurs matters, and how many ids occur at the same places.
-        occurring = Counter(tuple(sorted(each)) for each in places.values())
-        return parts, frozenset(occurring.items())
+        # Only where an id occurs matters, not how many ids occur at the same places.
+        return parts, frozenset(tuple(sorted(each)) for each in places.values())
 
     def order(self, state: State, left_out: Container[str] = ()) -> Hashable:
         """Return the files in the order in which they were last written, as their modification times show it.
