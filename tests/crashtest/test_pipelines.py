@@ -21,6 +21,7 @@ from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD, single_job, unre
 from labkit.crashtest.blackbox.points import QUICK, THEN
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.claim import Goal
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
 
@@ -215,6 +216,34 @@ def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary
         assert len(running.pairs) > 3 * len(running.directed)
         assert running.comparison is not None
         assert running.comparison.blurred() == []
+
+
+@pytest.mark.slow
+def test_a_whole_test_goes_on_until_no_crash_leaves_other_files() -> None:
+    with campaign_on("right_in_place") as running:
+        report = running.everything()
+    coverage = report.summary.coverage
+    assert (str(report.claim), coverage.closed, coverage.states_left) == ("exactly-once", True, 0)
+    assert coverage.states > coverage.found
+    with campaign_on("right_in_place") as running:
+        running.most = running.most._replace(states=5)
+        report = running.everything()
+    assert str(report.claim).startswith("not refuted (13 of 13 points, ")
+    assert report.code(Goal.EXACTLY_ONCE) == 2
+
+
+@pytest.mark.slow
+def test_four_crashes_are_tried_where_only_the_fourth_does_harm() -> None:
+    """A third older copy in `wrong_backups`, so that three crashes are not enough."""
+    job = Path("wrong_backups.py")
+    text = job.read_text(encoding="utf-8")
+    aside, oldest = "            ASIDE.rename(OLDER)\n", 'Path("store/oldest")'
+    more = text.replace(aside, f"            if OLDER.exists():\n                OLDER.rename({oldest})\n{aside}")
+    job.write_text(more.replace("or whole(OLDER)", f"or whole(OLDER) or whole({oldest})"), encoding="utf-8")
+    report = report_on("wrong_backups", quick=False)
+    harmful = report.summary.violating("lost")
+    assert harmful
+    assert min(name.count(THEN) for name in harmful) == 3
 
 
 @pytest.mark.slow

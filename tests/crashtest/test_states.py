@@ -5,6 +5,8 @@ import errno
 import fcntl
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -196,6 +198,24 @@ def test_one_more_file_is_a_new_state_unless_only_its_name_differs(
     comparison = Comparison()
     comparison.learn([{}])
     assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+
+
+@pytest.mark.parametrize(("value", "is_equal"), [(1, True), (2, False)])
+def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Path, value: int, is_equal: bool) -> None:
+    files = Files(tmp_path)
+    files.look(CallKind.CREATE, "rows.db")
+    taken = []
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as database:
+        fill, change, restore = "INSERT INTO rows VALUES (1)", "UPDATE rows SET id = 3", f"UPDATE rows SET id = {value}"
+        for command in ("CREATE TABLE rows (id)", fill, change, restore):
+            with database:
+                database.execute(command)
+            taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
+    comparison.learn([{}])
+    keys = list(map(comparison.key, taken))
+    assert keys[1] not in (keys[0], keys[2])
+    assert (keys[1] == keys[3]) is is_equal
 
 
 @pytest.mark.parametrize(("named", "is_equal"), [(ONE, True), (TWO, False)])
