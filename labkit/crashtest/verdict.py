@@ -178,9 +178,9 @@ class Coverage:
     closed: bool = False
     """Whether there are no such other states, and the pipeline keeps everything in files that labkit can compare."""
     every_state: bool = True
-    """Whether a complete test leaves no such states; false for a Spark sink, because each run takes too long."""
+    """Whether exactly-once needs a restart from all such states; false for a Spark sink, whose runs take too long."""
     new_in: Sequence[str] = ()
-    """Up to two files that tell the states that are left from the others."""
+    """Up to two files by which the states without a restart differ from the others."""
 
     @property
     def complete(self) -> bool:
@@ -214,16 +214,18 @@ class Coverage:
 
     @property
     def of_states(self) -> str:
-        """A clause on the states of the files from which runs restarted; empty if labkit did not compare states."""
+        """A clause on the states of the files from which runs restarted.
+
+        It is empty if labkit compared no states, or if none is left but labkit cannot compare all that the job keeps.
+        """
         if self.closed:
-            return (
-                f"restarts began from all {self.states} that are known; no crash in these restarts leaves another one"
-            )
+            closed = "no crash before an effect of theirs leaves another one"
+            return f"restarts began from all {self.states} that are known; {closed}"
         if not self.states_left:
             return ""
         remedy = " (--exhaustive tries them)" if self.every_state else ""
         new = f"; what is new in them: {', '.join(self.new_in)}" if self.new_in else ""
-        others = f"crashes in these restarts leave at least {self.states_left} others"
+        others = f"crashes in these restarts also leave others, {self.states_left} at least"
         return f"restarts began from {self.states}; {others}{remedy}{new}"
 
 

@@ -151,7 +151,7 @@ def test_a_report_counts_the_states_of_the_files_that_no_run_restarted_from() ->
     assert none.complete
     assert none.of_states == ""
     assert " 7;" in left.of_states
-    assert left.of_states.endswith("at least 2 others (--exhaustive tries them); what is new in them: store/log")
+    assert left.of_states.endswith("2 at least (--exhaustive tries them); what is new in them: store/log")
     of_sink = replace(left, every_state=False)
     assert of_sink.complete
     assert "--exhaustive" not in of_sink.of_states

@@ -659,7 +659,7 @@ class Campaign:
         yield from self._while_time(others[: max(left, 0)])
 
     def _until_closed(self, *, unread: bool = False) -> Iterator[Sequence[Job]]:
-        """Yield runs from states of the files that no other run restarted from, until there are none, up to a limit."""
+        """Yield runs that restart from new states of the files, until no such state is known or a limit is reached."""
         made = 0
         while not self.ledger.is_over():
             recoveries = self.recoveries(unread=unread)
@@ -680,7 +680,7 @@ class Campaign:
     def new_states(self, recoveries: Recoveries, *, unread: bool = False) -> list[Job]:
         """Return runs that restart, after several crashes, from files from which no other run restarted.
 
-        With `unread`, nobody reads between the first crash and the restart.
+        With `unread`, nobody reads between the first crash and the first restart.
         """
         made = {each.id.removeprefix(UNREAD) for each in self.results if each.id.startswith(UNREAD) == unread}
         return list(map(unread_job if unread else crashes_job, recoveries.new_states(made)))

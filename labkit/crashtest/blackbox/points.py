@@ -506,14 +506,19 @@ class Recoveries:
         return [*chosen, *(Pair(*each) for each in self.torn(1)), *self.rewritten()]
 
     def new_states(self, made: Container[str] = ()) -> list[Crashes]:
-        """Return runs that each have one crash more than a run that was made; `made` has the ids of all such runs.
+        """Return runs that restart from a state of the files from which no run has restarted.
 
-        Each run leaves the files in another state from which no run restarted. First come the runs that leave a file
-        with contents that no earlier run found, and of these one run for each call before which the last crash may be.
+        Each one has one crash more than a run that was made. `made` has the ids of the runs that were made or tried in
+        vain; the result contains none of them.
 
-        If the pipeline also keeps state elsewhere, the result begins with third crashes before a kind of call that no
-        earlier start made. It ends with the runs that cut a write that only restarts make, since the state that this
-        leaves is not known before the run.
+        First come the runs that leave a file with contents that no earlier run found. Of these, the first ones have
+        their last crash before different calls.
+
+        If the pipeline also keeps state elsewhere, third crashes before a kind of call that no earlier start made come
+        before all others.
+
+        Last come the runs that cut a write that only restarts make. The state that this leaves is not known before the
+        run.
         """
         seen = self._states.parts_seen(self._restarts)
         known = {None, *self._states.known, *map(self._states.after, self._restarts)}
@@ -549,9 +554,9 @@ class Recoveries:
         return len(restarted), len(self._left())
 
     def new_in(self) -> list[str]:
-        """Return the files that tell the states from which no run restarted from the others, the most frequent first.
+        """Return the files by which the states without a restart differ from the others, the most frequent first.
 
-        A file counts if it has contents, or attributes, that no restart found.
+        Such a file has contents, or attributes, that no restart found.
         """
         seen = self._states.parts_seen(self._restarts)
         files: Counter[str] = Counter()
@@ -567,7 +572,7 @@ class Recoveries:
         return {**{(first,): effects for first, effects in self._recoveries.items()}, **self._restarts}
 
     def _family(self, crashes: Crashes) -> str:
-        """Return the family of the call before which the last of these crashes is, in the restart that it ends."""
+        """Return the family (the name without numbers) of the call before which the last of these crashes comes."""
         found = {each.name: each.family for each in self._all_restarts().get(crashes[:-1], ())}
         return found.get(crashes[-1].effect, EXIT)
 
@@ -634,9 +639,9 @@ class Recoveries:
     def torn(self, most_crashes: int | None = None) -> list[Crashes]:
         """Return the runs whose last crash cuts a write that only restarts make, one for each place of the cut.
 
-        Such a write has another size than each write of the run without a crash to the same file, or another place in
-        it. Files whose names differ only in numbers count as the same file. The cut is in the restart after at most
-        `most_crashes` crashes.
+        In the run without a crash, no write to the same file has the size and the place of such a write. Files whose
+        names differ only in numbers count as the same file. At most `most_crashes` crashes come before the restart in
+        which the write is cut.
         """
         known = set(map(_write, self._healthy))
         chosen = []

@@ -121,8 +121,8 @@ class PipelineSettings(SharedOptions):
     exhaustive: bool = option(
         Switch(),
         default=False,
-        help="Go on until a run has restarted from every state of the files that any number of crashes leaves. Without "
-        f"this option, the test makes at most {WHOLE.states} runs for this. Only --seconds limits the time.",
+        help="Restart from every state of the files that crashes leave, after any number of crashes; only --seconds "
+        f"ends this sooner. Without this option, the test makes at most {WHOLE.states} runs for this.",
         in_project=False,
         check=lambda test: test.check_exhaustive(),
     )

@@ -258,9 +258,10 @@ class Comparison:
     def key(self, state: State, left_out: Container[str] = ()) -> tuple[frozenset[tuple[str, Hashable]], Hashable]:
         """Return a value that is equal for equal states of the files, apart from those in `left_out`.
 
-        Its first half has a part for each changed file; equal files whose names differ only in ids or times have one
-        part together, because each crash may leave one more of them. Ids may differ, but the same ones must be equal:
-        an id may tell whether two files belong together.
+        Its first half has a part for each file that the run has changed. Equal files whose names differ only in ids or
+        times share a part, because each crash may leave one more of them. The second half says where equal ids occur:
+        ids may differ between two states, but ids that are equal in one state must be equal in the other, because an id
+        may tell whether two files belong together.
         """
         compared = [path for path in state if self._is_compared(path, left_out)]
         parts = frozenset(
