@@ -128,7 +128,7 @@ class Report:
         """Return the report as text for a terminal. The guarantee, the reason for it, and the repair come first."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
-        if weakest is None and summary.coverage.of_states:
+        if self.claim.at_best is Guarantee.EXACTLY_ONCE and summary.coverage.of_states:
             rows += [("states of files", summary.coverage.of_states)]
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
