@@ -214,15 +214,16 @@ class Coverage:
 
     @property
     def of_states(self) -> str:
-        """A clause on the states of the files from which runs restarted.
-
-        It is empty if labkit compared no states, or if none is left but labkit cannot compare all that the job keeps.
-        """
+        """A clause on the states of the files from which runs restarted; empty if labkit compared no states."""
         if self.closed:
             closed = "no crash before an effect of theirs leaves another one"
             return f"restarts began from all {self.states} that are known; {closed}"
-        if not self.states_left:
+        if not self.states:
             return ""
+        if not self.states_left:
+            return (
+                f"restarts began from {self.states}; there may be others, since labkit cannot compare all that is kept"
+            )
         remedy = " (--exhaustive tries them)" if self.every_state else ""
         new = f"; what is new in them: {', '.join(self.new_in)}" if self.new_in else ""
         others = f"crashes in these restarts also leave others, {self.states_left} at least"

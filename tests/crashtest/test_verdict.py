@@ -150,6 +150,7 @@ def test_a_report_counts_the_states_of_the_files_that_no_run_restarted_from() ->
     none, left = Coverage(1, 0, 1, 1, 1), Coverage(1, 0, 1, 1, 1, states=7, states_left=2, new_in=["store/log"])
     assert none.complete
     assert none.of_states == ""
+    assert "there may be others" in replace(none, states=7).of_states
     assert " 7;" in left.of_states
     assert left.of_states.endswith("2 at least (--exhaustive tries them); what is new in them: store/log")
     of_sink = replace(left, every_state=False)

@@ -664,9 +664,11 @@ class Campaign:
         while not self.ledger.is_over():
             recoveries = self.recoveries(unread=unread)
             most = self.most.unread if unread else self._most_states()
-            jobs = self.new_states(recoveries, unread=unread)[: min(max(most - made, 0), ROUND)]
+            jobs = self.new_states(recoveries, unread=unread)[: max(most - made, 0)]
             if not jobs:
                 return
+            self.ledger.total = max(self.ledger.total, 1 + self.ledger.planned + len(jobs))
+            jobs = jobs[:ROUND]
             made += len(jobs)
             # What a cut write leaves is not known before the run, so `Coverage.states_left` does not count it.
             self.directed |= {job.id for job in jobs if unread or job.crashes[-1].cut}
