@@ -87,11 +87,6 @@ def wait_for(port: int) -> None:
             return
 
 
-def unplaced(text: str) -> str:
-    """The text without the crash points in brackets."""
-    return re.sub(r"\[[^\]]*\]", "[]", text)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "number"), cases())
 @pytest.mark.usefixtures("watched_calls")
@@ -114,12 +109,6 @@ def test_a_command_prints_what_the_page_says(page: str, number: int, tmp_path: P
     assert done.returncode in (0, 1, 2), done.stderr
     printed = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8025", done.stdout)
     for line in lines:
-        # Which of several similar points a quick test chooses depends on when the reader was locked out.
-        axis, violated, points = line.partition("  violated  ")
-        [found, *_] = [each for each in printed.splitlines() if each.startswith(axis + violated)] or [""]
-        is_there = (
-            all(point in found for point in points.split(", ")) if violated else unplaced(line) in unplaced(printed)
-        )
-        assert is_there, printed
+        assert f"\n{line}" in printed, printed
     if lines == ["guarantee         exactly-once"]:
         assert "\nguarantee         exactly-once\n" in printed
