@@ -47,6 +47,9 @@ Outcomes = Mapping[int, Container[int]]
 
 COMMITTED = Visibility.COMMITTED
 
+READ_AND_ABORTED = "is read although its transaction was aborted"
+"""The reason why no failure-free run contains an aborted row; a test without transactions has its own words for it."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -321,7 +324,7 @@ class _Watch(ABC):
     def _refute_row(self, row: Observation, index: int, events: int) -> None:
         record = self._record(index) if index >= 0 else None
         if row.visibility == Visibility.ABORTED:
-            why = "is read although its transaction was aborted"
+            why = READ_AND_ABORTED
         elif row.visibility != COMMITTED:
             why = "is read before its transaction is decided"
         elif record is None:

@@ -18,6 +18,13 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 """The sign and colours of a claim that no run refuted although not everything was tried: a circle, a quarter filled."""
 
 
+_COMPLETE = {
+    Guarantee.AT_LEAST_ONCE: "everything was tried: rows come out twice, and none gets lost",
+    Guarantee.AT_MOST_ONCE: "everything was tried: rows get lost, and none comes out twice",
+    Guarantee.NONE: "rows get lost and come out twice, or rows come out that nobody expects",
+}
+
+
 class Strength(StrEnum):
     """How firmly a test supports a guarantee: whether it tried everything, and whether a run refuted exactly-once."""
 
@@ -75,6 +82,17 @@ class Claim:
         if self.strength is Strength.REFUTED:
             return f"not exactly-once, at best {self.at_best}"
         return self.guarantee.value
+
+    @property
+    def meaning(self) -> str:
+        """What the words of this claim mean, as a sentence without full stop; empty if they say it themselves."""
+        if self.is_stuck:
+            return "a start fails again and again; the rest concerns the rows that could be read until then"
+        if self.strength is Strength.REFUTED:
+            return f"a run refutes exactly-once; too little was tried to say that {self.at_best} holds"
+        if self.strength is Strength.COMPLETE and self.at_best is not Guarantee.EXACTLY_ONCE:
+            return _COMPLETE[self.at_best]
+        return ""
 
     @property
     def look(self) -> Look:

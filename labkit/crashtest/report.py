@@ -1,6 +1,7 @@
 """Formats the result of a test for people, programs and builds: text, JSON, JUnit XML and a badge."""
 
 import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,7 +15,9 @@ from labkit.crashtest.verdict import AXES, Group, Result, Summary
 from labkit.view.signs import LOOKS
 
 SHOWN = 5
-"""The number of runs that the text names for each violated property."""
+"""The number of runs that the text names for each violated property, unless their ids are long."""
+WIDTH, INDENT = 100, 18
+"""The characters of a line of the text, and those before its values. Commands to copy are not wrapped."""
 
 NOT_SEEN = "not seen"
 """The outcome of a property that no run violated, although not everything was tried."""
@@ -127,9 +130,13 @@ class Report:
     def text(self) -> str:
         """Return the report as text for a terminal. The guarantee, the reason for it, and the repair come first."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
-        rows = [("guarantee", str(self.claim))]
+        rows = [("guarantee", str(self.claim)), ("", self.claim.meaning)]
         if self.claim.at_best is Guarantee.EXACTLY_ONCE and summary.coverage.of_states:
             rows += [("states of files", summary.coverage.of_states)]
+        early = [axis for axis, held in self.axes.items() if held == Outcome.VIOLATED.value]
+        if self.claim.at_best is Guarantee.EXACTLY_ONCE and early and not self.claim.is_stuck:
+            early_text = f"until a recovery has ended, they can see wrong rows ({', '.join(early)}), as follows"
+            rows += [("readers", early_text)]
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]
@@ -145,10 +152,10 @@ class Report:
         rows += [("not run", sentence) for sentence in self.not_run()]
         rows += [("note", note) for note in self.notes]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
-        body = "\n".join(f"{name:<17} {value}" for name, value in rows)
+        body = "\n".join(_row(name, value) for name, value in rows if value)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         timeline = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
-        return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
+        return f"{head}\n\n{body}{timeline}\n\n{_filled(self.untested)}"
 
     def not_run(self) -> list[str]:
         """Return sentences that say which runs were not made, and why: for example for lack of time."""
@@ -240,7 +247,24 @@ def _by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
 
 
 def _first(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:SHOWN]) + (f", ... ({len(ids)} runs)" if len(ids) > SHOWN else "")
+    """Return the first ids, of which at least one and at most `SHOWN`, as many as fit into two lines."""
+    shown = next((n for n in range(SHOWN, 1, -1) if len(", ".join(ids[:n])) < 2 * (WIDTH - INDENT - SHOWN)), 1)
+    return ", ".join(ids[:shown]) + (f", ... ({len(ids)} runs)" if len(ids) > shown else "")
+
+
+def _row(name: str, value: str) -> str:
+    """Return a labelled line of the text report; a long value goes on below itself, unless it is a command."""
+    head = f"{name:<{INDENT - 1}} "
+    if name == "repeat" or value.startswith("repeat: "):
+        return head + value
+    return _filled(value, head)
+
+
+def _filled(text: str, head: str = "") -> str:
+    further = " " * len(head)
+    return textwrap.fill(
+        text, WIDTH, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:

@@ -20,7 +20,7 @@ ALWAYS = {("mail_sent_twice", 0)}
 
 FILE = re.compile(r"`(\w+\.(?:py|csv))`(?:[^`]|`[^`\n]*`)*?\n\n```(?:python|text)\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"```sh\n(labkit crashtest [^\n]*)\n```\n(.*?)```text\n(.*?)```", re.DOTALL)
-"""A command, what is said of it, and the lines that it prints, cut at the end where they are long."""
+"""A command, what is said of it, and the lines that it prints, which may end early."""
 
 
 def text(page: str) -> str:

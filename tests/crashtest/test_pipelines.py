@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from choosing import slow_but, variant_but
 from crashtest_processes import left_over
+from crashtest_reports import flat
 from pipeline_samples import PIPELINES, campaign_on, copied, expected, options, report_on
 
 from labkit.core.errors import InvalidInput
@@ -113,7 +114,7 @@ def test_a_second_instance_at_the_same_time_is_a_condition(name: str) -> None:
     held = wanted.get("two_instances", wanted["guarantee"])
     [result] = [each for each in report.summary.results if each.id == "two_instances"]
     assert report.to_json()["conditions"] == {"two_instances": held}
-    assert f"{result.title}: {held}" in report.text()
+    assert f"{result.title}: {held}" in flat(report)
     assert report.summary.weakest is None
     assert str(report.claim) == "unknown"  # a condition alone says nothing of the guarantee
     waited = any("it waited for the first one, and was killed" in note for note in result.notes)
@@ -226,7 +227,7 @@ def test_a_whole_test_goes_on_until_no_crash_leaves_other_files() -> None:
     assert (str(report.claim), coverage.closed, coverage.states_left) == ("exactly-once", True, 0)
     assert coverage.states > coverage.found
     assert report.summary.weakest is not None  # an aborted read, which leaves the guarantee as it is
-    assert f"\nstates of files   {coverage.of_states}\n" in report.text()
+    assert f" states of files {coverage.of_states} " in flat(report)
     with campaign_on("right_in_place") as running:
         running.most = running.most._replace(states=5)
         report = running.everything()

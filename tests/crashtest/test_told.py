@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from crashtest_reports import report_of
+from crashtest_reports import flat, report_of
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.story import in_their_rows
@@ -48,7 +48,7 @@ def test_text_page_and_json_say_it(tmp_path: Path) -> None:
     file.write_text("def sink(df, batch):\n    pass\n")
     report = report_of(settings(f"{file}:sink"), summarise([found], Coverage(1, 0, 1, 1)))
     told = dict(found.verdict_notes())
-    assert f"\n{'breaks':<17} {told['breaks']}\n" in report.text()
+    assert f" breaks {told['breaks']} " in flat(report)
     assert "appears a second time" in page(report)
     assert json.loads(json.dumps(report.to_json()))["weakest"]["explanation"]["failure_free_run"] == "violated"
 

@@ -16,3 +16,8 @@ def report_of(
 ) -> Report:
     """The report of a sink's test with these runs."""
     return Report(wanted, "foreachBatch", KERNEL, Shape.ROWS, summary, tuple(effects), diagnosis, untested=UNTESTED)
+
+
+def flat(report: Report) -> str:
+    """The report's text with single spaces in place of line breaks and of spaces that align it."""
+    return " ".join(report.text().split())

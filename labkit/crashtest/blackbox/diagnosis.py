@@ -227,13 +227,14 @@ def _alone(weakest: Result, axis: str, both_ways: str) -> Diagnosis:
     happened = f"{what}: {weakest.because}"
     match weakest.group:
         case Group.POWER:
-            return Diagnosis("not synced", happened, SYNC)
+            why = "a power cut loses what was not synced, and a later start relies on it"
+            return Diagnosis("not synced", why, SYNC)
         case Group.LARGE if not weakest.evidence:
             return _uncrashed(axis, happened)
         case Group.LARGE | Group.RETRY:
             return _in_a_batch(weakest, axis, happened)
         case Group.PAIR:
-            return _recovery(what, axis, both_ways)
+            return _recovery(axis, both_ways)
     return _another_start(weakest, axis, happened)
 
 
@@ -249,13 +250,14 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
     return Diagnosis("attempts", why, OVERWRITE)
 
 
-def _recovery(what: str, axis: str, both_ways: str) -> Diagnosis:
+def _recovery(axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
-        return Diagnosis("goes back", f"while a batch is replayed, readers see an older value again: {what}", MARKER)
+        return Diagnosis("goes back", "while a batch is replayed, readers see an older value again", MARKER)
     if axis.endswith("_read"):
-        why = f"while a batch is replayed, rows that were readable disappear: {what}"
-        return Diagnosis("readable too early", why, OVERWRITE)
-    why = f"a crash during recovery does harm of a kind that no run with a single crash showed: {what}"
+        return Diagnosis(
+            "readable too early", "while a batch is replayed, rows that were readable disappear", OVERWRITE
+        )
+    why = "a crash during recovery does harm of a kind that no run with a single crash showed"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
     return Diagnosis("recovery", why, FORGIVE)

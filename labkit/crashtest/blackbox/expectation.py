@@ -39,6 +39,11 @@ def text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
+def shown(text: str) -> str:
+    """Return the text of a row for a message: cut after `SHOWN` characters, with `...` in place of the rest."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
 def total(value: Any) -> Total | None:
     """Return the row `value` as a `Total` if its columns are a text and a positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
@@ -163,7 +168,7 @@ def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) 
     """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
-    read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
+    read_row, due_row = (shown(text(rows[0])) for rows in (read, values))
     raise InvalidInput(
         f"--expected: none of the {len(read)} row(s) that the reader returned is among the expected rows; it "
         f"returned {read_row}, but {due_row} was expected. Give both the same columns."
@@ -217,5 +222,5 @@ def _whole(value: Any) -> Any:
 
 def some(values: Sequence[Any], most: int = 2) -> str:
     """Return the first `most` rows as text for a message; `...` follows if there are more."""
-    quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
+    quoted = ", ".join(shown(text(row)) for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from labkit.core.errors import JobFailed
@@ -185,7 +186,14 @@ def crashes_job(crashes: Crashes) -> Job:
 
 
 def _named(crashes: Crashes) -> tuple[str, str]:
-    return name_of(crashes), "; then, in the recovery, ".join(map(str, crashes))
+    """Return the id and the title of a run with these crashes; the title counts equal crashes in a row."""
+    first, *later = crashes
+    title = str(first)
+    for _, group in groupby(later, key=lambda point: point.name):
+        point, *others = group
+        where = f"in {len(others) + 1} recoveries in a row" if others else "in the recovery"
+        title += f"; then, {where}, {point}"
+    return name_of(crashes), title
 
 
 def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, times_in, without_number
+from labkit.crashtest.blackbox.sqlite_files import without_chance
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
@@ -30,13 +31,6 @@ _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIF
 
 _SETS_TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
 _TIME_SET = b"time set"
-
-_SQLITE = b"SQLite format 3\0"
-"""How a database of SQLite begins.
-
-Its counter of transactions, at byte 24 and again at byte 92, is not compared: it grows with each start that writes
-anything, so new states would never end. Source: https://sqlite.org/fileformat.html, section 1.3.
-"""
 
 EXACT, MASKED, SIZED, PRESENT, IGNORED = range(5)
 """How far a file is compared: wholly, with ids and times masked, by its size, only whether it is empty, or not at all.
@@ -193,8 +187,7 @@ class RunFiles:
             kind.append(str(state.st_nlink))
         for folder in self._folders:
             body = body.replace(folder, b"")
-        if body.startswith(_SQLITE):
-            body = body[:24] + bytes(4) + body[28:92] + bytes(4) + body[96:]
+        body = without_chance(body)
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]

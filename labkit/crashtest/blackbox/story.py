@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from labkit.core.explanation import Explanation
+from labkit.core.explanation import READ_AND_ABORTED, Explanation
 from labkit.core.judge import Verdict
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.expectation import SHOWN
+from labkit.crashtest.blackbox.expectation import shown
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.points import WITHIN
 from labkit.crashtest.blackbox.runs import PipelineRun
@@ -135,20 +135,28 @@ def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
 
 
 _ROW = re.compile(
-    r"offset (\d+) \((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") = -?\d+\)"
+    r"offset (-?\d+) \((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") = -?\d+\)"
     r"(, written by attempt \d+ of batch -?\d+,)?"
 )
 """A pattern for a record in an explanation: its offset and value, and the batch and attempt that wrote it."""
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation of a run with the user's rows (`values`) in place of the ids that the test uses."""
+    """Return the explanation of a run in words that fit a pipeline, which has no offsets, attempts or transactions.
+
+    `values` maps the ids that the test uses to the user's rows. A row that nobody expects has the id -1, and its key is
+    the row's text.
+    """
+    row = explanation.row
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])
-        return row_text(values[offset])[:SHOWN] if offset in values else match[0]
+        if offset in values:
+            return shown(row_text(values[offset]))
+        return shown(row.key.removesuffix(f"/{offset}")) if row is not None and row.offset == offset else match[0]
 
-    return replace(explanation, refuted=_ROW.sub(quoted, explanation.refuted))
+    refuted = _ROW.sub(quoted, explanation.refuted)
+    return replace(explanation, refuted=refuted.replace(READ_AND_ABORTED, "can be read, and is gone later"))
 
 
 def _reasons(verdict: Verdict, sentences: dict[str, str], values: Mapping[int, Any]) -> list[str]:
@@ -158,6 +166,6 @@ def _reasons(verdict: Verdict, sentences: dict[str, str], values: Mapping[int, A
         if places:
             case = verdict.witnesses[anomaly][0]
             row = row_text(values[case.offset]) if case.offset in values else case.key
-            short = row.removesuffix(f"/{case.offset}")[:SHOWN]
+            short = shown(row.removesuffix(f"/{case.offset}"))
             clauses.append(sentence.format(n=len(places), rows=len(values), row=short))
     return clauses
