@@ -118,9 +118,9 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield the options in the order of --help: those that name the sink or pipeline, common ones, then the others.
+    """Yield the options in the order in which --help lists them.
 
-    The others are those that only sinks have, and those that only pipelines have.
+    First come those that name the sink or pipeline, then those for both, then those for sinks or pipelines only.
     """
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)

@@ -41,7 +41,7 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace that `text` is, or the trace in the file or scenario that it names.
+    """Return the trace that `text` contains, or that of the file or scenario that `text` names.
 
     Raises `InvalidInput` if there is none.
     """

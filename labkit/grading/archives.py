@@ -1,7 +1,7 @@
 """Reads notebooks from a ZIP archive that may be malformed or hostile.
 
-No file is written to a path that the archive states, and every entry is read only up to a limit. If an entry is
-refused, its reason is reported and the others are still read. One student's files never use up another's limits.
+labkit writes no file to a path that the archive states, and reads each entry only up to a limit. If it refuses an
+entry, it reports why and still reads the others. One student's files never use up another's limits.
 """
 
 import stat
@@ -43,7 +43,7 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
-    """The date that decides which of a student's files is the newest, and whether it is late.
+    """The date that decides which of a student's files is the newest, and whether that file is late.
 
     A file of an inner archive has that archive's date, because a student may have set the dates inside.
     """

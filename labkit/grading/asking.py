@@ -47,7 +47,8 @@ NAMED = (
 """The types of errors of the learner's code that a feedback page names, after `RAISED`.
 
 The list is short and fixed, because code that sees a hidden question could choose the type of its error to tell the
-learner something about the question. With few types it can tell no more than with one of several wrong answers.
+learner something about the question. With so few types, that code can tell no more than by choosing one of several
+wrong answers.
 """
 NO_PLAIN_VALUE = "no plain value"
 """The `kind` of failure that a sandbox reports if the answer is not plain data such as numbers, texts and lists."""
@@ -107,7 +108,7 @@ class RemoteAnswer:
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Send the judge's next calls in one message, so that the sandbox can work on them in advance.
 
-        This changes no result, but it shortens the waiting time, which is the only time that counts for the learner.
+        This changes no result, but shortens the wait for replies, which alone counts against the learner's time limit.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -225,7 +226,7 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        # Otherwise each side could wait forever until the other one reads.
+        # Otherwise both sides could block forever while they send, because neither of them reads.
         while self._under_way:
             self._receive_next(self._until())
 

@@ -30,7 +30,7 @@ from labkit.teach.exercises.moved import now
 
 _TRIES = 2
 _ALONE = 3
-"""The try number of a submission whose answers took too long: it is graded again at the end, beside no other one."""
+"""The try number of a submission whose answers took too long: it is graded again at the end, on its own."""
 
 Tell = Callable[[int, int, str], None]
 """A function that shows progress: it gets the numbers of finished and of all submissions, and the latest one's name."""
@@ -52,7 +52,7 @@ class Done:
     taken: int = 0
     """The number of records that were copied from the output folders of shards."""
     unread: int = 0
-    """The number of submissions, new or not, without a notebook that can be graded; never among `graded`."""
+    """The number of submissions without a notebook that can be graded, even if unchanged; `graded` excludes them."""
 
 
 def run(order: Order, tell: Tell) -> Done:
@@ -122,10 +122,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that --only and --exercise select.
-
-    Without these options, all submissions that have no valid record (stored result) are graded.
-    """
+    """Return the submissions that --only and --exercise select, or by default those that have no valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -136,7 +133,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account; `InvalidInput` if no student fits, or several."""
+    """Return the key of the student with this name, id or account. Raises `InvalidInput` unless exactly one fits."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})

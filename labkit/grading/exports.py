@@ -77,9 +77,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not say which notebooks an assignment has. If the rules name exercises, these are the assignment;
-    otherwise it consists of all notebooks that any student has handed in for it. For a student who handed in nothing,
-    the column "Maximum Grade" has the maximum of all exercises in the gradebook.
+    Moodle does not say which notebooks an assignment has. If the rules name exercises, the assignment consists of
+    exactly these. Otherwise it consists of all notebooks that any student has handed in for it. A student who handed in
+    nothing gets as "Maximum Grade" the sum of the points of all exercises in the gradebook.
     """
     assignments = _handed_in_together(book)
     yield (

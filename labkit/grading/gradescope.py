@@ -1,8 +1,8 @@
 """Writes an autograder for Gradescope that only reports the grades that labkit has computed.
 
 Gradescope imports no table of grades: it reads the points of a programming assignment from the file `results.json` of
-the assignment's autograder. So this autograder looks up the submission's number and copies its stored grade there.
-Source: https://gradescope-autograders.readthedocs.io/en/latest/specs/
+the assignment's autograder. So this autograder looks up the submission's number and copies its stored grade into this
+file. Source: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 """
 
 import json

@@ -4,8 +4,8 @@ Hidden variants differ from public ones in everything that an answer could have 
 sizes, numbers of faults, and the rule that a broken system violates. Every draw has each kind of fault in at least one
 variant. Predictions and choices among statements only count participation, so their one variant is the public one.
 
-A seed must always give the same variants, so that a grade can be repeated. So nobody may change the order of the draws,
-and `tests/grading/hidden.json` has a digest of the variants of each exercise.
+A grade must be repeatable, so a seed must always give the same variants. That is why nobody may change the order of the
+draws; a test compares the variants with the digests in `tests/grading/hidden.json`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ WORDS = (
 TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
 """Inputs whose equal words are in the same batch, whether a batch has two or three words."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
-"""Inputs of three different words, each written by another one of three tasks."""
+"""Inputs of three different words, each written by a different one of three tasks."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
 """Inputs of five words with the same initial, in which some words are repeated."""
 MANY_WORDS = (
@@ -164,7 +164,7 @@ def _cut(c: Chance) -> Iterator[Variant]:
         (four, crowd(size, c.pick("done", "saved"), c.randrange(5, 90))),
         (four, crowd(size, "saved")),
     ]
-    # The largest snapshots are the public variant's and no further ones, because some right answers need a second each.
+    # Of the largest snapshots, only those of the public variant, because some right answers need a second for each.
     yield v("a busy bank", assembled=(*(("a busy bank", *system) for system in crowds), *LARGEST))
 
 
@@ -1039,4 +1039,4 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14b-writers": lambda c: _handed_over(c, capstone.WRITERS, capstone.EPOCHS),
     "14c-damaged": _damaged,
 }
-"""By exercise, the function that draws its hidden variants; absent if the exercise only counts participation."""
+"""By exercise, the function that draws its hidden variants. Exercises that only count participation are not listed."""

@@ -136,7 +136,8 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
             f"{row.place}: {points:g} points, but {named} has at most {most}; correct the number, or write "
             f"{points:g} {BONUS} to give more than the maximum."
         )
-    # labkit wrote the part, with apostrophes against formulas; a person wrote the comment, with their own apostrophes.
+    # labkit wrote the part, and added apostrophes so that no spreadsheet takes it for a formula. A person wrote the
+    # comment, so its apostrophes may belong to it.
     part, comment = tables.as_written(row.cells.get("part", "")), tables.unguarded(row.cells.get("comment", ""))
     answers, file = row.cells.get("answers", "").casefold(), row.place.rpartition(", line ")[0]
     answers = answers if answers.split()[:1] == [REGRADE] else ""
@@ -209,10 +210,10 @@ class Wanted(NamedTuple):
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new CSV file in which a person enters points for the work in `wanted` that no earlier file lists.
+    """Write a CSV file in which a person enters points for the work in `wanted` that no earlier file lists.
 
-    If earlier files list all of it, no new file is written. If there is no earlier file, a file is written in any case.
-    If the newest file contains only column titles, it is replaced.
+    If earlier files list all of it, write nothing. If there is no earlier file, write one even without any work. If the
+    newest file contains only column titles, replace it instead of adding another one.
     """
     listed = {
         (

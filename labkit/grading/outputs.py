@@ -62,7 +62,7 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
         for name in _FOLDERS:
             durable.make_folder(out / name)
         durable.replace(out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1))
-        # Workers and sandboxes have other working folders.
+        # Absolute, because workers and sandboxes have other working folders.
         work = (out / ".work").absolute()
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()

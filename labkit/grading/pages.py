@@ -271,7 +271,7 @@ def _times(seconds: Sequence[float]) -> str:
 def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | None) -> Mapping[str, object]:
     statuses = Counter(item.status for item in items)
     failures = [item.reason for item in items if item.status in {"wrong", "failed", "not graded"}]
-    reasons = Counter(re.sub(r"\d+", "#", reason)[:200] for reason in failures)  # those that differ in numbers are one
+    reasons = Counter(re.sub(r"\d+", "#", reason)[:200] for reason in failures)  # numbers do not distinguish reasons
     return {
         "name": name,
         "title": exercise.title if exercise else name,

@@ -109,7 +109,7 @@ class Record(msgspec.Struct):
     settled_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """For each question in `doubts`, the notebooks or exercises to which a person has to give points to answer it.
 
-    An empty name stands for every notebook that has not been read. Points cannot answer a question that is no key here.
+    An empty name stands for every notebook that has not been read. Points cannot answer a question that is not listed.
     """
     requests: list[Request] = msgspec.field(default_factory=list)
     """The student's regrade requests, which belong to no notebook in particular."""

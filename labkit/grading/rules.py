@@ -58,7 +58,7 @@ class Rules:
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """By platform, the title of the column there that gets the points; otherwise a new column does."""
+    """By platform, the title of the existing column that gets the points; any other platform gets a new column."""
     title: str = ""
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""

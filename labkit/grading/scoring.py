@@ -363,7 +363,7 @@ def _score(
     """Compute the scores, late penalties and sums of one student's row; questions for the instructor go to `doubts`."""
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
-        # A file with regrade requests is no work, and naturally comes after the deadline.
+        # A file with regrade requests is never late: it contains no answers, and naturally comes after the deadline.
         share = 0.0 if is_request(record.file) else _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share

@@ -1,4 +1,4 @@
-"""Finds pairs of similar submissions: identical files, and answers that compute the same under different names.
+"""Finds pairs of similar submissions: identical files, and answers that differ only in names, comments or layout.
 
 Similarity proves nothing, because a short answer can be written in few ways. So very short answers, and answers that
 many students have, are not compared, and a person decides about the others.

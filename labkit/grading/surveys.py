@@ -107,8 +107,9 @@ def _noted(content: bytes) -> Person | None:
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
     """Return a dict from repository to GitHub user. GitHub Classroom names a repository `assignment-user`.
 
-    The assignment's name follows from `above`, the folder of the repositories, if it is `assignment-submissions`.
-    Otherwise it is the common beginning of the repositories' names; a single repository's name is then the user.
+    If `above`, the folder of the repositories, is called `assignment-submissions`, it states the assignment's name.
+    Otherwise that name is the common beginning of the repositories' names. For a single
+    repository, the whole name counts as the user.
     """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):

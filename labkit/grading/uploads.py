@@ -38,7 +38,7 @@ class Upload:
     The file's author may have set it.
     """
     named: bool = True
-    """Whether the command line names its folder or archive. If not, it counts only if the student has no other file."""
+    """Whether the command line names the file's folder or archive; if not, the file counts only without another one."""
     doubt: str = ""
     """A question about the file's owner for the instructor, with the way to settle it; empty if the owner is clear."""
     other: bool = False

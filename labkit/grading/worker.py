@@ -53,7 +53,7 @@ def main() -> int:
     try:
         setting = tasks.decode(receive(connection, tasks.MOST), tasks.Setting)
         if setting.core is not None:
-            # The judge, the learner's code and the store exchange thousands of messages, and only one of them works.
+            # The judge, the learner's code and the store exchange thousands of messages, and one works at a time.
             keep_to_one(setting.core)
         # A killed worker removes no temporary folder, so all of them are in the batch's folder, which is removed later.
         place = Path(setting.place.root)

@@ -55,7 +55,7 @@ class Watch:
             return "memory"
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
-        # The quick sum counts pages that processes share several times, so only a slower, exact sum may end a run.
+        # The quick sum counts a shared page once for each process, so only a slower, exact sum may end a run.
         return "memory" if sum(_own(child) for child in children) > self._limits.total_memory else None
 
     def __enter__(self) -> Self:

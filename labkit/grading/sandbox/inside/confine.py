@@ -96,7 +96,7 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
         else:
             linux.mount("tmpfs", root + folder, "tmpfs", empty, "size=64k,mode=755")
     for folder in [each for each, is_shown in above.items() if not is_shown]:
-        # Read-only only now, because the mounts inside it had to create their mount points.
+        # Made read-only only now, because the mounts inside it had to create their mount points first.
         linux.mount("none", root + folder, "", linux.REMOUNT | linux.RDONLY | empty)
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)

@@ -25,10 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into the new namespaces that `flags` names.
-
-    There is an exception: this process stays outside a new process namespace, and its next child is the first inside.
-    """
+    """Move this process into new namespaces (`flags`); a new process namespace begins only with its next child."""
     _call("unshare", ctypes.c_int(flags))
 
 
