@@ -36,7 +36,7 @@ def _open_inodes(process: str, below: tuple[str, ...]) -> Iterator[int]:
     `process` is a process id from /proc/locks. If there is no such process, yield the inodes for all processes: the
     process may have ended, or the id is -1, which the kernel shows for a lock of an open file description.
     """
-    # Open files instead of the folders' files, as there may be 100,000, and each effect of a pipeline calls this.
+    # Looks at open files, not at all files in the folders: there may be 100,000, and each effect calls this function.
     one = _PROCESSES / process
     for each in [one] if one.exists() else _PROCESSES.glob("[0-9]*"):
         try:

@@ -25,7 +25,7 @@ from labkit.host.processes.sessions import empty_session
 CHANNEL = "LABKIT_LINES"
 """The environment variable with the file descriptor by which a traced program reaches the process that watches it."""
 END_SECONDS = 5.0
-"""The seconds that a program whose watcher is dead takes at most to kill its session, before it kills itself."""
+"""The most seconds that a program may take to kill its session after its watcher's death, before it kills itself."""
 
 WITHIN_LINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 """The names of code objects, such as comprehensions, that run within a line of the enclosing code."""

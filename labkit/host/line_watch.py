@@ -1,4 +1,4 @@
-"""Run a Python program, decide before each of its lines whether it continues, and kill its whole session at any time.
+"""Run a Python program, and decide before each of its lines whether it continues or its whole session is killed.
 
 The crash test of a sink uses this where system calls cannot be watched. It needs no kernel feature, but sees less than
 `labkit.host.syscalls`: only programs that call `labkit.host.line_trace`, and nothing within a line. It was never tried

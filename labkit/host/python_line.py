@@ -1,8 +1,8 @@
 """Find the line of Python that a stopped thread of another process is executing, so that reports can name it.
 
 The kernel holds the thread in a system call, so its stack does not change meanwhile. PyStack reads the stack from the
-process's memory. It runs in this process, because Yama, a security module of Linux, may allow that only to an ancestor
-of the other process.
+process's memory. It runs in this process, because Yama, a security module of Linux, may allow this only to an ancestor
+of the process that is read.
 """
 
 import logging
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     function: str
     """The name of the function; `<module>` for code outside of functions."""
     own: bool = True
-    """Whether the stopped thread executes the line; False if that is a library's thread and another one executes it."""
+    """Whether the stopped thread executes the line; False if it is a library's thread, and another thread does."""
 
     def __str__(self) -> str:
         other = "" if self.own else ", through another thread"

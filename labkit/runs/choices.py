@@ -100,8 +100,8 @@ def choose(**words: object) -> Choice:
 def _fitting(wanted: Mapping[str, str]) -> Choice:
     """Return a choice with a value for each field of the crash panel, in the order of the fields.
 
-    A field gets the value in `wanted`; if that does not fit the fields before it, its default; else the first that
-    fits.
+    A field gets its value in `wanted` if that fits the fields before it, otherwise its default if that fits, otherwise
+    the first value that fits.
     """
     scenario = Scenario()
     words, names = {}, {}

@@ -77,7 +77,7 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
-    # Before the visible rows, so that a transaction that commits between the two reads is seen twice and not missed.
+    # Read before the visible rows: a transaction that commits between the two reads is then seen twice, and not missed.
     hidden = list(count.numbered(store.hidden()))
     recording = Recording(run.readings, keeps_all=bool(outcomes))
     events = written(recording.read(store, count.numbered), run.folder.history)

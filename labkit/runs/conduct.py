@@ -36,7 +36,7 @@ PARKED = 24
 """The largest number of queries that may wait at their failpoints in one driver if memory allows it."""
 
 DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
-"""The memory in bytes for a driver with its workers, and for each query that waits in it (measured: 3.4 GB with 24)."""
+"""The bytes of memory for a driver with its workers, and for each query that waits in it (24 queries: 3.4 GB)."""
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
     """Begin to execute a query and add it to `active`; if that fails, report the error to the supervisor."""
     name = work.task.name
-    # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
+    # Reported first, because the protocol allows `Failed` only after `Begun`, even for a query that cannot be opened.
     report(events.Begun(name))
     try:
         active.append(ScenarioQuery(spark, work))

@@ -9,7 +9,7 @@ from labkit.spark.options import Job
 ACTIVE = 2
 """The number of queries that one driver runs at a time; queries that wait at a failpoint do not count."""
 PATIENCE = 240.0
-"""The seconds without an event after which a driver is given up, and its runs fail."""
+"""The seconds without an event after which labkit gives up a driver and marks its runs as failed."""
 
 
 class Socket(Struct, frozen=True):

@@ -1,9 +1,9 @@
 """Determine when the rows of a run became visible: the exact time if the store records it, otherwise an interval.
 
 A row that a reader found right after a kill became visible before that kill, and every other row after it. A row of
-batch N cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never
-holds rows back, it is visible before `commits/N`. Times are in seconds since the epoch, by the clocks of this
-machine and of the store's server.
+batch N cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never holds
+rows back, the row is visible before `commits/N`. Times are in seconds since the epoch, by the clocks of this machine
+and of the store's server.
 """
 
 import json

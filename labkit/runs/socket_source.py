@@ -1,7 +1,7 @@
 """Choose the times at which lines are sent to a socket source, so that each batch has a known content.
 
-Spark's socket source puts into a batch the lines that arrived before it planned the batch. Therefore plans happen
-at known times, and lines are sent between them.
+Spark's socket source puts into a batch the lines that have arrived when Spark plans the batch. Therefore labkit makes
+Spark plan at known times, and sends the lines between them.
 """
 
 import math
@@ -24,7 +24,7 @@ _FILE = "planned_every"
 
 
 class Plans:
-    """The times at which a driver's query plans its batches: all multiples of `every` seconds since 1970.
+    """The times at which Spark plans the batches of a driver's query: all multiples of `every` seconds since 1970.
 
     Spark's ProcessingTimeExecutor plans at these times. Lines that arrive between two of them are in one batch.
     """
@@ -34,7 +34,7 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the interval at which this driver's query plans batches, and store the interval in `checkpoint`.
+        """Choose the interval at which Spark plans batches for this driver's query, and store it in `checkpoint`.
 
         The process that sends the lines reads the interval there. The interval must be longer than the start of the
         query, which is slow on a busy machine. Therefore it is at least three times the time that this process took to

@@ -188,7 +188,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
-        # There are no votes for batches that another program planned, so recovery would not know their transactions.
+        # Another program stored no names of pre-committed transactions, so recovery could not finish them.
         if checkpoint.offset_log():
             raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another directory.")
         identity, incarnation = wanted, 0

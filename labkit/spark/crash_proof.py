@@ -32,8 +32,8 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
-            f"there is no proof that the supervisor's SIGKILL ended the driver that reached {where} and all processes "
-            f"of its session (the supervisor's report: {ending}), so the run proves nothing; repeat it."
+            f"the run proves nothing; repeat it. The driver reached {where}, but it is not certain that SIGKILL then "
+            f"ended it and every other process of its session (the supervisor's report: {ending})."
         )
     # The session is compared as well, because the process id may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed

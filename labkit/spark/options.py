@@ -17,7 +17,7 @@ SIX_WORDS = shipped("six_words.jsonl")
 """The default input of the job `socket`."""
 
 TWELVE_WORDS = shipped("twelve_words.jsonl")
-"""A file with four words, three times each. Spark's hash puts each word into another one of four partitions."""
+"""A file with four words, three times each. Spark's hash puts each word into a different one of four partitions."""
 
 THREE_ORDERS = shipped("three_orders.jsonl")
 """The default input of the job `shop`: three items, once each."""

@@ -37,7 +37,7 @@ class Reaction(StrEnum):
     WAIT_FOR_ITS_OWN_DEATH = "executor"
     """The process waits until its executor is killed; the driver continues, and later attempts do not stop here."""
     STOP = "stop"
-    """The process stops itself (SIGSTOP) until SIGCONT; if it was replaced in the meantime, it is then a zombie."""
+    """The process suspends itself (SIGSTOP) until SIGCONT, when it may be a zombie (another driver has replaced it)."""
 
 
 @dataclass(frozen=True)

@@ -218,9 +218,9 @@ def launch(
     """Start a streaming query that writes `frame` with the sink of the checkpoint `opened`.
 
     The caller must have called `opened.recover`. Without `every`, the query ends when it has processed all available
-    data. With `every` it runs until somebody stops it, and plans a batch each `every` seconds (0: as soon as the last
-    one is done). In append mode the query writes through Spark's Data Source API. A Python Data Source supports no
-    other mode, so in all other modes the query uses foreachBatch.
+    data. With `every` it runs until somebody stops it, and Spark plans a batch every `every` seconds (0: as soon as the
+    last batch is done). In append mode the query writes through Spark's Data Source API. A Python Data Source supports
+    no other mode, so in all other modes the query uses foreachBatch.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))

@@ -119,7 +119,7 @@ def test_killing_only_the_process_group_leaves_a_writer(
         continue
     proof = supervisor._empty_session()
     assert len(proof.left) == 1
-    with pytest.raises(JobFailed, match="no proof that the supervisor's SIGKILL ended"):
+    with pytest.raises(JobFailed, match="not certain that SIGKILL then ended"):
         record_crash(reached(tmp_path, proof.session), Killed(proof), NO_LOGS)
     os.kill(proof.left[0], signal.SIGKILL)
     until_empty(proof.session)
@@ -153,10 +153,10 @@ def proof(**other: object) -> Proof:
 @pytest.mark.parametrize(
     ("ending", "evidence", "complaint"),
     [
-        (Killed(proof(signal=15)), {}, "no proof that the supervisor's SIGKILL ended"),
-        (Killed(proof(left=[7])), {}, "no proof that the supervisor's SIGKILL ended"),
-        (Died(proof()), {}, "no proof that the supervisor's SIGKILL ended"),
-        (Unwanted(proof()), {}, "no proof that the supervisor's SIGKILL ended"),
+        (Killed(proof(signal=15)), {}, "not certain that SIGKILL then ended"),
+        (Killed(proof(left=[7])), {}, "not certain that SIGKILL then ended"),
+        (Died(proof()), {}, "not certain that SIGKILL then ended"),
+        (Unwanted(proof()), {}, "not certain that SIGKILL then ended"),
         (Killed(proof(killed=[9])), {}, "8 that reached .* was not among the killed"),
         (Killed(proof()), {"session": 8}, "was not among the killed"),
         (Killed(proof()), {"point": "sink.after_commit"}, "but the crash sink.mid_write@0 was planned"),

@@ -165,8 +165,8 @@ class Launch(Struct, frozen=True):
     """Encoded instructions that only the driver's module can decode."""
     environment: dict[str, str] = {}
     own_folder: bool = False
-    """Whether the folder of `scratch` and `log` is this driver's alone; it is removed if the runner ends before the
-    driver.
+    """Whether only this driver uses the folder of `scratch` and `log`. If so, the folder is removed when the runner
+    ends before the driver.
     """
 
 

@@ -44,7 +44,7 @@ GRACE = 15.0
 """The seconds that a broker gets after SIGTERM to stop by itself, before it is killed."""
 
 ARCHIVING = 60.0
-"""The same for a broker that writes the class-data archive while it stops, which it does once, in about 2 s."""
+"""The value of `GRACE` for a broker that also writes a class-data archive while it stops, in about 2 s."""
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
@@ -62,7 +62,7 @@ class BrokerNote(TypedDict, total=False):
 
     pid: int | None
     started: float
-    """The time at which the process began, in seconds since 1970, since another process may get the same pid later."""
+    """The time at which the process began, in seconds since 1970; another process may get the same pid later."""
     port: int
     controller: int
     archive: str

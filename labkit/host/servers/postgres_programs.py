@@ -1,7 +1,7 @@
 """Finds and runs the programs of PostgreSQL from their wheel, as a user who may run them.
 
-PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach;
-root's own cache folder usually is none. This module creates no user and changes no other user's folder.
+PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach
+(usually not in root's own cache folder). This module creates no user and changes no other user's folder.
 """
 
 import hashlib

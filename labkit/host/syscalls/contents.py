@@ -28,7 +28,7 @@ MESSAGE = struct.Struct("<QI4xQQQQI4x")  # struct user_msghdr
 
 
 Place = tuple[int, int | None]
-"""A descriptor, and the position in its file at which a call reads or writes; None means the descriptor's own."""
+"""A descriptor, and the position in its file at which a call reads or writes; None: the descriptor's own position."""
 
 
 class Contents:

@@ -1,8 +1,8 @@
 """Determine where a socket leads: to an external server, or to another process of the same command.
 
 The calls of the watched processes show it: `connect` names the server, and a socket that a watched process passes to
-`listen` belongs to the command. So labkit looks only once, at `connect`, when the listening socket must exist. A socket
-from `accept`, or one of a pair, leads to no external server.
+`listen` belongs to the command. So labkit looks only once, at `connect`, when the listening socket must already exist.
+A socket from `accept`, or one of a pair, leads to no external server.
 """
 
 import ipaddress

@@ -28,7 +28,7 @@ _ITSELF = {
     "/dev/stdout": "/fd/1",
     "/dev/stderr": "/fd/2",
 }
-"""Paths that mean another file in each process, each with the path below `/proc/PID` that means the same."""
+"""Paths that mean a different file in each process, each with the path below `/proc/PID` that means the same."""
 
 
 class Unreadable(Exception):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import psutil
 
 MOST_LOOKS, STEADY, PAUSE = 60, 5, 0.01
-"""Look at the threads at most so often, until they have done the same at so many looks, so many seconds apart."""
+"""The most looks at the threads, the number of equal looks in a row that suffice, and the seconds between two looks."""
 RUNNING = "running"
 
 
@@ -27,7 +27,7 @@ class Wait(NamedTuple):
     forever: Container[int] = ()
     """The values of this argument with which the call waits without a limit."""
     on_files: bool = False
-    """Whether the call waits for open files, of which a socket may get data from outside of the program."""
+    """Whether the call waits for open files, among which a socket may get data from outside of the program."""
 
 
 _NULL = (0,)
@@ -44,7 +44,8 @@ _CALLS = (
 )
 """Calls that wait: `name NUMBER NUMBER` for each, the first on x86_64 and the second on aarch64 (`-`: no such call).
 
-`fcntl` waits for a lock of a file (F_SETLKW). The numbers come from the kernel's tables, as those of `table`.
+`fcntl` waits for a lock of a file (F_SETLKW). The numbers come from the same tables of the kernel as those in
+`labkit.host.syscalls.table`.
 """
 
 _COLUMN = {"x86_64": 1, "aarch64": 2}

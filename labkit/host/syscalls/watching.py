@@ -1,4 +1,4 @@
-"""Run a command, decide on each of its system calls before the kernel carries it out, and kill everything at any time.
+"""Run a command, and decide before each of its system calls whether it continues or all its processes are killed.
 
 Three processes take part: the watcher (the caller of `watch`) receives the held calls and decides; the guard
 (`labkit.host.syscalls.guard`) starts the command and kills it; the command knows neither. If the watcher dies, its
@@ -97,7 +97,7 @@ class Watch:
         self._held: Call | None = None
         """The call for which `decide` answered HOLD; None if there is none."""
         self._interrupted: tuple[object, ...] = ()
-        """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
+        """The allowed call (thread, name, arguments) that a signal interrupted; the thread will repeat this call."""
         self._status: int | None = None
         self._end_at = math.inf
         """The time at which processes that outlive the command are killed."""
