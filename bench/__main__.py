@@ -30,7 +30,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Only these measurements; may be repeated.")] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds; the median counts. Default: 3 of what takes minutes, else 5.")
+        int | None, typer.Option(help="Rounds; the median counts. Default: 1, 3 or 5, depending on the measurement.")
     ] = None,
     store: Annotated[list[str] | None, typer.Option(help="Stores of totals; may be repeated. Default: all.")] = None,
     words: Annotated[int | None, typer.Option(help="Words that totals counts. Default: five million.")] = None,

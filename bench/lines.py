@@ -25,7 +25,7 @@ from labkit.host.syscalls.calls import CallKind
 PROGRAMS = Path(__file__).parents[1] / "data" / "lines"
 MARK = "# effect: "
 _PATIENCE = 600.0
-"""So many seconds without an effect end a program: Spark may take half a minute to start."""
+"""A program is killed after this many seconds without an effect; Spark may take half a minute to start."""
 
 
 class Measured(NamedTuple):

@@ -31,7 +31,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 WORDS, VOCABULARY, LINE, BATCHES, SEED = 5_000_000, 10_000, 10, 10, 1
 AT_MOST = 10.0
-"""The milliseconds per batch that two_phase's pre-commit and commit may exceed append's write, without a server."""
+"""The milliseconds per batch by which two_phase's pre-commit and commit may exceed append's write (not in a server)."""
 
 AT_LEAST = 0.97
 """The share of batch_marker's words per second (one plain transaction) that two_phase must reach in a server."""

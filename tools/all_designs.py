@@ -21,7 +21,7 @@ ALL = 7
 DESIGNS, CLASSES = 17_539, 620
 """The number of all designs, and of the classes that a reader can tell apart."""
 EXACTLY_ONCE = (2_543, 35)
-"""The number of designs that are exactly-once, with equal and with other rows at a repetition, and of their classes."""
+"""The number of designs that are exactly-once even if a repeated step gets other rows, and of their classes."""
 QUIET = (445, 1)
 """The number of exactly-once designs that also show no reader anything wrong on the way, and of their classes."""
 

@@ -37,7 +37,7 @@ def build(folder: Path = SITE) -> int:
 def main() -> int:
     """Build the site into the folder of the option --out, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=SITE, help="the folder of the site, which is made anew")
+    parser.add_argument("--out", type=Path, default=SITE, help="the folder of the site, which is deleted first")
     return build(parser.parse_args().out.resolve())
 
 

@@ -1,8 +1,8 @@
 """Build both copies of every notebook from its one source, `notebooks/src/NN_topic.py` (jupytext's py:percent).
 
 The learner's copy, `notebooks/NN_topic.ipynb`, is in git, without outputs, which would spoil the predictions. The
-checked copy, `checked/NN_topic.ipynb`, is derived and would give the answers away, so it is not in git. It is as deep
-as the learner's, because nbval runs a notebook in its own folder. Its cells tagged `nbval-check-output` carry the text
+checked copy, `checked/NN_topic.ipynb`, is derived and would give the answers away, so it is not in git. Its folder is
+at the same level, because nbval runs a notebook in its own folder. Its cells tagged `nbval-check-output` carry the text
 that they must print, and below it the text of their last expression. In the source this text follows as a raw cell:
 
     # %% tags=["nbval-check-output"]

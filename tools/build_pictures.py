@@ -64,7 +64,7 @@ def a_real_run() -> spacetime.Diagram:
 
 STYLE = f"<style>{asset('scene.css')}</style>"
 IMPORTED = '<style>@import "../../../labkit/view/static/scene.css";</style>'
-"""The style in a golden picture in place of `STYLE`, which a browser loads from the style sheet."""
+"""The style that replaces `STYLE` in a golden picture: with it, a browser loads the style sheet itself."""
 
 
 def pictures() -> dict[str, str]:

@@ -43,7 +43,7 @@ def between(text: str, begin: str, content: str, end: str) -> str:
 
 
 def with_parts(text: str, parts: Mapping[str, Callable[[], str]], who: str, end: str) -> str:
-    """Return a page with each part, by the name in its mark, made anew; `who` is the rest of the mark."""
+    """Return a page with new content for each part; a mark made of the part's name and `who` precedes the part."""
     for name, part in parts.items():
         text = between(text, f"<!-- {name}: {who} -->\n", part(), end)
     return text

@@ -1,10 +1,10 @@
-"""Build the notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
+"""Build the notebooks as pages: `make site` runs every notebook and writes build/site, which also works offline.
 
 A page asks no other host for anything: nbconvert's scripts for mathematics, widgets and diagrams are left out, pictures
 and players are inside the page. Served by any web server, every player is live: the reader chooses what happens next,
 and Python in the page answers (`live_pages`). Opened from a file, it shows only its first run. Notebooks that start
 Spark take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the
-outputs that its source states and without its players. The folder is made anew each time.
+outputs that its source states and without its players. The folder is deleted first.
 """
 
 import argparse
@@ -190,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--not-live",
         action="store_true",
-        help="players that only step, and no notebooks for a browser: for that, nothing is fetched from a registry",
+        help="fetch nothing from a registry: the players only step, and there are no notebooks for a browser",
     )
     parser.add_argument("--out", type=Path, help="the folder to write; default: build/site")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)

@@ -43,7 +43,7 @@ AXES = {
 
 
 def short(*, power_cut: bool) -> str:
-    """Return a Markdown table with a row for each recorded verdict with, or else without, losses of power."""
+    """Return a Markdown table of the recorded verdicts of tests with power cuts, or of those without."""
     columns = ("system", "configuration", "verdict", "tried", "what breaks it", "what to change")
     rows = [f"| {' | '.join(columns)} |", "|---|---|---|---|---|---|"]
     for pipeline, record in recorded():
@@ -146,7 +146,7 @@ def crash(record: Verdict) -> str:
 
 
 def disk(record: Verdict) -> str:
-    """Return how the disk differed after the power cut of the worst run; empty if that was another crash."""
+    """Return how the disk differed after the power cut of the worst run; empty if the worst crash was no power cut."""
     _, found, differences = record.weakest.partition(f"{DISK}: ")
     if not found:
         return ""

@@ -31,7 +31,7 @@ NOTEBOOK = "05_two_phase_commit"
 EXERCISE = "05-recovery"
 WRONG = "tests/grading/wrong/05-recovery/yes_means_commit.py"
 DESERVED = {"right": 8, "wrong": 4, "as released": 0}
-"""By kind of submission, the points that it deserves; `wrong` has one right and one wrong answer of 4 points."""
+"""By kind of submission, the points that it deserves; `wrong` has a right and a wrong answer of 4 points each."""
 MARK = "LABKIT_FIRST_CLASS"
 KEPT = ("PATH", "LANG", "TERM", "USER", "PIP_*", "SSL_*", "*_proxy", "*_PROXY")
 """The environment variables that an empty machine also has: how to reach packages, but no settings of this user."""
@@ -159,7 +159,7 @@ def kind_of(number: int) -> str:
 
 
 def hand_in(place: Path) -> None:
-    """Write the class's submissions as a ZIP download of Moodle; every two learners have the same name."""
+    """Write the class's submissions as a ZIP download of Moodle. Two learners share each name."""
     texts = {
         "right": _text(place / "notes"),
         "wrong": _with(place / "notes", (place / "clone" / WRONG).read_text("utf-8")),

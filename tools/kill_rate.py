@@ -162,7 +162,7 @@ class Equivalents:
 
 
 class MutantJudge:
-    """Judges the mutants of one exercise by its hidden variants, with those first that are likely to kill.
+    """Judges the mutants of one exercise by its hidden variants, and begins with the variants that are likely to kill.
 
     A variant that a mutant passes costs a whole search, and one that kills it costs little. So the variants that have
     killed most mutants so far come first.
@@ -176,7 +176,7 @@ class MutantJudge:
         """Return whether a variant of a seed fails the mutant, or a restart in another process changes its replies."""
         try:
             answer = InNotebook(self.exercise.answer, run(mutant.source))
-        except Exception:  # noqa: BLE001 - whatever a mutant raises is its end
+        except Exception:  # noqa: BLE001 - a mutant that raises an error counts as killed
             return True
         ordered = sorted(variants(self.exercise.name, seed), key=lambda each: -self._kills[each.name])
         for variant in ordered:
@@ -193,7 +193,7 @@ class MutantJudge:
 
 
 def surviving(name: str, made: Sequence[Mutant], seeds: Sequence[int]) -> Iterator[tuple[Mutant, list[int]]]:
-    """Yield the mutants of an exercise that pass, each with the seeds by which it does."""
+    """Yield each mutant of an exercise that survives for at least one seed, with these seeds."""
     judge = MutantJudge(name)
     for mutant in made:
         alive = [seed for seed in seeds if not judge.is_killed(mutant, seed)]

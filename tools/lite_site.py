@@ -3,7 +3,7 @@
 JupyterLite is JupyterLab without a server; its kernel is Pyodide in a worker of the browser. `tools/site/lite` names
 what is downloaded from the package index, in pinned versions with checksums: `site.lock` for the environment that
 builds the site, `kernel.lock` for the wheels of the kernel. Both are kept in labkit's cache folder. Pyodide itself is
-that of the live pages.
+the copy that the live pages use.
 """
 
 import hashlib

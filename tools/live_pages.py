@@ -30,7 +30,7 @@ from labkit.view.updates import parts_of
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = Path(__file__).parent / "site"
-# For another version set both, and run tests/test_live_site.py.
+# To use another version, set both constants, and run tests/test_live_site.py.
 VERSION = "314.0.7"
 SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
 PYODIDE = f"pyodide-{VERSION}"

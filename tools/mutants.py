@@ -31,7 +31,7 @@ _DIGESTS = {
     "a short digest": ("__import__('hashlib').md5(str(_).encode()).hexdigest()[:4]",),
     "a checksum": ("str(__import__('zlib').crc32(str(_).encode()))",),
 }
-"""By the name of the change, such expressions for a whole result, such as a key."""
+"""By the name of the change, expressions that replace a whole result `_`, such as a key, by a hash or checksum."""
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
     ast.LtE: (ast.Lt, ast.GtE, ast.Eq),
@@ -165,7 +165,7 @@ def _is_value(node: ast.AST, tree: ast.Module) -> bool:
 
 
 def _is_vocabulary(parent: ast.AST) -> bool:
-    """Return whether a value below this node has few values: it is compared with a constant, or is a condition."""
+    """Return whether a value below this node is one of few: it is compared with a constant, or is a condition."""
     if isinstance(parent, ast.Compare):
         return any(not any(isinstance(each, ast.Name) for each in ast.walk(one)) for one in parent.comparators)
     return isinstance(parent, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp)

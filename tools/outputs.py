@@ -1,7 +1,7 @@
 """Extract the text of a cell's outputs: what the cell printed, then the text of its result.
 
-The build tool copies this text into a source, and the comparison of checked notebooks (conftest.py) uses the same.
-Pictures, widgets and errors are left out.
+The build tool copies this text into a source, and the comparison of checked notebooks (conftest.py) calls the same
+function. Pictures, widgets and errors are left out.
 """
 
 from collections.abc import Iterable, Mapping

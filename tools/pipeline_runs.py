@@ -108,7 +108,7 @@ class Prepared:
         return shlex.join([sys.executable, "-c", code])
 
     def _run(self, command: str) -> str:
-        """Run a command, which ends with this process; return its output. Raises `JobFailed`."""
+        """Run a command and return its output. If this process ends, so does the command. Raises `JobFailed`."""
         end = time.monotonic() + HEALTHY_SECONDS
         output = self.scratch / f"{time.monotonic_ns()}.log"
         done = watch(

@@ -39,7 +39,7 @@ class Verdict(msgspec.Struct, frozen=True):
     versions: list[str]
     """The versions of the tested packages, jars and servers, each as `NAME VERSION`."""
     options: list[str]
-    """The options of `labkit crashtest` beside those that every test of the pipeline has."""
+    """The options of `labkit crashtest`, without those that every test of the pipeline has."""
     claim: str
     """What the report claims, as `not refuted (12 of 83 points)`."""
     strength: str

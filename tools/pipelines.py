@@ -121,7 +121,7 @@ def main() -> int:
         "--record", action="store_true", help="run it once, and keep the names of its effects among the records"
     )
     parser.add_argument("--compare", action="store_true", help="test A,B (or all), and compare")
-    parser.add_argument("--telling", action="store_true", help="compare, with kills where they tell most only")
+    parser.add_argument("--telling", action="store_true", help="compare, but kill only where a kill shows most")
     parser.add_argument("--keep", action="store_true", help="compare, and store each verdict in verdicts.jsonl")
     options, others = parser.parse_known_args()
     if options.names is None:

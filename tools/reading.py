@@ -47,7 +47,7 @@ EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}
 NOT_READ = {"task", "exercise", "solution", "check", "rules", "checked", "expected"}
 """The tags of cells that belong to the exercises or that no learner gets."""
 MOST_MINUTES = 25
-"""The most minutes of a notebook without exercises; make two of a longer one, as tired learners stop predicting."""
+"""The most minutes for a notebook without its exercises; split a longer one, because tired learners stop predicting."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
@@ -117,7 +117,7 @@ class Reading(NamedTuple):
         """Return one sentence if the notebook is longer than `MOST_MINUTES`."""
         if self.minutes <= MOST_MINUTES:
             return []
-        return [f"about {self.minutes} minutes without exercises, and {MOST_MINUTES} are allowed: make two of it"]
+        return [f"about {self.minutes} minutes without exercises, and {MOST_MINUTES} are allowed: split it"]
 
 
 def read(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> Reading:

@@ -1,7 +1,7 @@
 """Record the cells that need real processes, for the notebooks in a browser (`labkit/teach/recordings.py`).
 
 `make site` runs every notebook and stores it, with its outputs, in `build/recorded`. The code shows which cells need
-real processes: they call such a function of `lab`, import a client or an engine, or use what such a cell has defined.
+real processes: they call a function in `REAL`, import a client or an engine, or use what such a cell has defined.
 """
 
 import json
@@ -31,7 +31,7 @@ REAL = {
 }
 """The functions of `lab` that start processes, or draw with a library that the browser lacks."""
 ON_KAFKA = {"copy_topic", "kill_engines", "rebalance", "shop", "stopped_writers", "ten_steps", "try_timeouts"}
-"""Those that use Kafka though their names do not say so."""
+"""The functions in `REAL` that use Kafka, although their names do not say so."""
 IMPORTED = re.compile(
     r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b|\bos\.link\b", re.MULTILINE
 )
@@ -83,7 +83,7 @@ def real(notebook: NotebookNode) -> Iterator[str]:
             continue
         source = str(cell.source)
         if REAL & {*CALLED.findall(source)} or IMPORTED.search(source) or results & used(source):
-            # It may also change what it uses, such as a file; the parameters it only reads.
+            # The cell may also change what it uses, such as a file, but it only reads the parameters.
             results |= (bound(source) | (used(source) & plain)) - {"lab"}
             yield normal(source)
         else:

@@ -12,7 +12,7 @@ class Metadata(MetadataHookInterface):
     """Version and dependencies of labkit-grading."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set both in the metadata of the wheel to build; the version is that in `labkit/__init__.py`."""
+        """Set version and dependencies in the wheel's metadata; the version is that in `labkit/__init__.py`."""
         here = Path(self.root)
         source = (here.parents[1] / "labkit" / "__init__.py").read_text(encoding="utf-8")
         match = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
