@@ -69,11 +69,11 @@ class Tab:
         )
 
     def goto(self, address: str) -> None:
-        """Load a page, under playwright's name, so that functions for its pages take this tab as well."""
+        """Load a page. The method is named as in playwright, so that functions for its pages also accept a tab."""
         self.open(address)
 
     def wait_for_function(self, function: str, timeout: float = PATIENCE * 1_000) -> None:
-        """Return when a JavaScript function returns true, under playwright's name; `timeout` is ignored."""
+        """Return when a JavaScript function returns true. The name is playwright's; `timeout` is ignored."""
         self.wait_for(f"({function})()")
 
     def click(self, expression: str) -> None:

@@ -35,7 +35,7 @@ class Specimen:
         return as_notebook([cell.source for cell in self.prepared.cells])
 
     def execute(self) -> float:
-        """Run the submission, and check that every answer replies; return the seconds until the sandbox has ended."""
+        """Run the submission, and check that every answer's process replies; return the seconds that this takes."""
         begun = time.perf_counter()
         deadline = time.monotonic() + self.sandbox.limits.total_seconds
         names = [exercise.answer for exercise in self.prepared.attempted]

@@ -24,7 +24,7 @@ GIVEN: dict[str, object] = {"participants": 5, "crashes": 2}
 """The parameters of the model `two_phase_commit`, which then has tens of millions of states."""
 STATES = 1_000_000
 ALONE = 1_000_000
-"""The states after which the search on one core stops in any case, because it has all of them in memory."""
+"""The number of states after which the search on one core stops in any case, because it has all of them in memory."""
 EVERY = 0.5
 """The seconds between two observations of the processes."""
 

@@ -75,7 +75,7 @@ def rules() -> str:
 
 
 def faults() -> str:
-    """Return a Markdown table of the squares that are exactly-once, with what is left of each under other faults."""
+    """Return a Markdown table of the squares that are exactly-once, with the guarantee of each under other faults."""
     lines = [f"| design | {' | '.join(FAULTS)} |", "|---" * (len(FAULTS) + 1) + "|"]
     for order in orders().squares.values():
         if order and order.is_exactly_once and not why_not(order.design):

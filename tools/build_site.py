@@ -137,7 +137,7 @@ def _run_link(name: str) -> str:
 
 
 def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: lite_site.Fetched | None) -> list[str]:
-    """Write all pages; return a sentence for each notebook that failed. `archive` and `lite` may be missing."""
+    """Write all pages; return a sentence for each failed notebook. `archive` and `lite` are None without downloads."""
     failed = []
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)

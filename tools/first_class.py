@@ -121,7 +121,7 @@ def environment(place: Path, *, without_java: bool) -> dict[str, str]:
 
 
 def _without_java(folders: Sequence[str], links: Path) -> list[str]:
-    """Return PATH folders without Java: for a folder that has it, `links` with links to its other programs."""
+    """Return the folders, but replace one that contains Java by `links`, a folder with links to its other programs."""
     links.mkdir()
     results = []
     for folder in map(Path, folders):

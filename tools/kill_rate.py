@@ -216,7 +216,7 @@ def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
 
 
 def mutant_rate(names: Sequence[str], seeds: Sequence[int], every: int = 1) -> bool:
-    """Print how many mutants fail that are mistakes; return whether all do, and every listed equivalent mutant exists.
+    """Print how many mutants that are mistakes fail; return whether all do, and every listed equivalent mutant exists.
 
     With `every`, only one in `every` mutants of each exercise is tried, which the output states.
     """

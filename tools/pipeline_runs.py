@@ -160,7 +160,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
 
 
 def _commands(pipeline: Pipeline) -> tuple[str, str, str]:
-    """Return the commands that start the pipeline, read its rows (or empty), and set it up (or empty)."""
+    """Return the commands that start the pipeline, read its rows, and set it up; the last two may be empty."""
     python, program = str(interpreter(pipeline.environment)), str(pipeline.program)
     command = shlex.join([python, program, *pipeline.arguments])
     setup = shlex.join([python, program, *pipeline.setup]) if pipeline.setup else ""

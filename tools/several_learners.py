@@ -60,7 +60,7 @@ MEGABYTE = 2**20
 
 @dataclass
 class Learner:
-    """A learner: the account, its notebook, and the largest resources that were observed."""
+    """A learner: the account, its notebook, and the largest use of resources that was observed."""
 
     user: int
     notebook: str

@@ -86,7 +86,7 @@ def _forms(entry: Entry) -> list[str]:
 
 
 def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the forms as whole words, in any case and with any blanks; it prefers longer forms."""
+    """Return a pattern for the forms as whole words, in upper or lower case and with any blanks; longer forms win."""
     escaped = (r"\s+".join(map(re.escape, form.split())) for form in sorted(forms, key=len, reverse=True))
     inside = "|".join(escaped)
     # A phrase may begin with a star: *lag* in italics is not **lag**, which is bold.
@@ -94,7 +94,7 @@ def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
 
 
 def _readable(text: str, *, is_first: bool) -> str:
-    """Return the text of a cell with all blanked that is not a sentence; other characters keep their position."""
+    """Return the text of a cell with blanks for all that is no sentence; the other characters keep their positions."""
     if NAMES in text:
         return ""
     text = re.sub(r"```.*?```", _blank, text, flags=re.DOTALL)

@@ -20,7 +20,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""The largest number of possible notebooks at the top level of an archive, and in each of its top-level folders."""
+"""The maximum of files that may be notebooks, at the top level of an archive, and in each of its top-level folders."""
 MOST_EACH = 512 * 1024**2
 """The largest number of bytes read from one top-level folder of an archive, or from an archive inside the archive."""
 MOST_RATIO = 200
@@ -160,7 +160,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of an archive inside another archive; `path` is its place there, and `content` are its bytes.
+    """Yield the files of an archive inside another; `path` is its path in the outer one, and `content` are its bytes.
 
     Every file gets the date `when`, which is the date of the inner archive as a whole.
     """

@@ -84,7 +84,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
     names = {pages.page_name(row) for row in book.rows if row.records}
     for path in (out / "feedback").glob("*--feedback.html"):
         if path.name not in names:
-            # With a roster, the student of this page got another id, and so another page.
+            # A roster has given the student of this page another id, and so another page.
             path.unlink()
     return written
 

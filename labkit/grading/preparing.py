@@ -35,7 +35,7 @@ class PreparedNotebook:
     troubles: dict[str, str] = field(default_factory=dict)
     """By exercise name, a sentence for the learner about names that the answer uses but no executed cell defines."""
     texts: dict[str, str] = field(default_factory=dict)
-    """By name of an exercise that a person grades, the learner's cell, if it has a line that was not released."""
+    """By exercise that a person grades, the source of the learner's cell, if any of its lines is the learner's own."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:

@@ -61,7 +61,7 @@ class Submission:
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
     settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each doubt, the notebooks to which a person must give points to answer it; an empty name means any one."""
+    """For each doubt, the notebooks to which a person must give points to answer it; an empty name is any notebook."""
     requests: tuple[Request, ...] = field(default=())
     """The student's regrade requests; only the first of the student's submissions has them."""
 

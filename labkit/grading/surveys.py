@@ -108,8 +108,8 @@ def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
     """Return a dict from repository to GitHub user. GitHub Classroom names a repository `assignment-user`.
 
     If `above`, the folder of the repositories, is called `assignment-submissions`, it states the assignment's name.
-    Otherwise that name is the common beginning of the repositories' names. For a single
-    repository, the whole name counts as the user.
+    Otherwise that name is the common beginning of the repositories' names. For a single repository, the whole name
+    counts as the user.
     """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):

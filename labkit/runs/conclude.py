@@ -44,7 +44,7 @@ def conclude(run: Run) -> Outcome:
     """
     if run.error is not None:
         raise run.error
-    # The pages load the drawing libraries, which a run that is refused never needs.
+    # Imported here, because the pages load the drawing libraries, which a refused run never needs.
     from labkit.runs.pages.diagram import write_diagram
     from labkit.runs.pages.report import write_report
 

@@ -153,7 +153,7 @@ class ScenarioQuery:
             else:
                 lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
             rows = plan.compute(lines, self._folder.outside)
-            # The state keeps the number of partitions of the checkpoint, so the rows are shuffled after it instead.
+            # The state keeps the checkpoint's number of partitions; a shuffle after it changes the number of tasks.
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
             self._query = launch(rows, self._opened, plan.output_mode, every=self._plans.every if self._plans else None)

@@ -116,7 +116,7 @@ _NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.had
 """The configuration with which Hadoop writes no checksum file (.crc) for each file of a checkpoint.
 
 Hadoop starts a readlink and a chmod for every file that it creates, and those for the .crc files take an eighth of a
-small run. Otherwise this class works like Spark's own choice: it renames files, and refuses an existing name.
+small run. In all else, `RawLocalFs` works like Spark's own choice: it renames files, and refuses an existing name.
 """
 
 _EMPTY_ON_START = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"

@@ -132,7 +132,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._armed is None or self._commits is None:
             return
         batch = self._armed.crash.batch
-        # The file counts and not the notification of the batch, which may be late or lost.
+        # Looks for the file, because Spark's notification of the batch may be late or lost.
         if (self._commits / str(batch)).exists():
             pass_commit_log(self._armed.reach, batch)
 

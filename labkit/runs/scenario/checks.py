@@ -23,7 +23,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the scenario's job is one of `STATEFUL`, whose counts the lab's processor keeps.
+    """Return the requirement that the scenario's job is in `STATEFUL`: the lab's stateful processor keeps its counts.
 
     `may` is the end of the error message. It says what only such jobs may do, such as `change the number of tasks`.
     """

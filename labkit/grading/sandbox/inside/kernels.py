@@ -64,7 +64,7 @@ class Waiting:
             for number in (self._tell, self._listens):
                 os.close(number)
             _become_kernel(reader, listening, first)
-        # In this process, the application would change the messages that Jupyter's client logs.
+        # Removed in this process, where the application would change the messages that Jupyter's client logs.
         IPKernelApp.clear_instance()
         for number in (reader, listening):
             os.close(number)
