@@ -219,7 +219,7 @@ class SharedSearch(Generic[StateT]):
             own, other = forking.Pipe()
             others = [own, *(helper.pipe for helper in self.helpers)]
             process = forking.Process(target=_serve, args=(self._search, other, others), daemon=True)
-            # Python drops a KeyboardInterrupt that is raised in what it calls at a fork, and the search would go on.
+            # Ctrl-C waits, because Python drops a KeyboardInterrupt in a function that runs at a fork, and goes on.
             allowed = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 process.start()

@@ -1,6 +1,6 @@
 """The files of a search on Spark: one per kind, level and partition. Each is complete or absent.
 
-A task that runs twice writes the same file twice, because the name determines the content, and each file is renamed
+The name of a file determines its content, so a task that runs twice writes the same file twice. Each file is renamed
 into place once it is complete.
 """
 

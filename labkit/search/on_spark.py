@@ -3,9 +3,9 @@
 A level, the states at the same distance from the start, takes two jobs. Each task of the first job expands the states
 of one partition, and writes all successors to one file, grouped by the partitions that own them. Each task of the
 second job collects the successors of its partition, sorts them, and compares them with the sorted file of the known
-states; the new ones form its partition of the next level. So the cost of a state does not depend on how many are known,
-provided that there are few levels and many states, and each task has one partition in memory. The driver processes
-levels that are too small for a task, with the same functions.
+states; the new ones form its partition of the next level. So each task has one partition in memory and, if there are
+few levels and many states, the cost of a state does not depend on how many are known. The driver processes levels that
+are too small for several tasks, with the same functions.
 
 A file has the same contents however often its task runs, so the death of an executor costs only time. All executors
 must see the folder under one path. Each value in a state has a code (`Packer`), which the driver assigns after each
@@ -38,9 +38,9 @@ T = TypeVar("T")
 PREFIX = ".labkit-search-"
 """The prefix of the name of a search's folder, which the searching process locks as long as it lives."""
 STATES_A_PART = 500_000
-"""The largest number of states in a partition: a few megabytes in its task."""
+"""About the largest number of states in a partition, a few megabytes in its task, unless 512 partitions are too few."""
 STATES_A_TASK = 4_000
-"""The number of states per task. A further task costs as much time as expanding a few hundred states."""
+"""The least average number of states per task: a task costs as much time as expanding a few hundred states."""
 ADMITTED_AS_ONE = 8
 """How many states a task can compare with the known ones in the time that it takes to expand one state."""
 _AT_ONCE = 4_096
@@ -313,7 +313,7 @@ class _Expansion:
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
     """Compute the successors of partition `part` of a level, and return a report about them.
 
-    Each successor is stored in a file for the partition that owns it.
+    One file gets the successors, grouped by the partitions that own them, and another those with a value without code.
     """
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)

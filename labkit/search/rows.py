@@ -98,7 +98,7 @@ def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 def parent(level: Pairs, number: int) -> int:
     """Return the parent of the state `number`: the state from which the search reached it.
 
-    `level` has the sorted rows of the level that the state `number` belongs to.
+    `level` has the rows of the level that contains this state, sorted by state.
     """
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
