@@ -77,7 +77,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
     """Return the executed cells. If the newest answer to the exercise `name` is not valid Python, empty the older ones.
 
-    Otherwise an older answer would be graded in place of the newest one.
+    If the older ones were not emptied, one of them would be graded in place of the newest.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):

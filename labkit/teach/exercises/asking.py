@@ -16,7 +16,7 @@ T = TypeVar("T")
 AGAIN = 40
 """The approximate number of calls that are repeated at the end."""
 OFTEN = 150
-"""The approximate number of calls that are repeated if there are only a few short ones, each of them many times.
+"""The approximate total of repeated calls if there are only a few short ones, so that each is repeated many times.
 
 A function that counts its calls may give another answer only after many of them.
 """
@@ -96,7 +96,7 @@ class Asker:
     def _again(self, *, often: bool) -> Iterator[tuple[Sequence[Plain], Plain]]:
         """Yield calls to be repeated, each with its first answer.
 
-        With `often`, a few short calls come in many rounds, and every second round is in reverse order.
+        With `often`, a few short calls are repeated in many rounds, and every second round is in reverse order.
         """
         keys = list(self._answers)
         keys = keys[:: max(1, len(keys) // AGAIN)]

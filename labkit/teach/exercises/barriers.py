@@ -71,9 +71,9 @@ class Waiting(NamedTuple):
 
 
 def _waiting(variant: Variant) -> Iterator[Waiting]:
-    """Yield tests: the inputs with a barrier, the ended inputs, and the right decision.
+    """Yield tests of a learner's rule, for one task whose inputs are in different states.
 
-    The simulator `barriers` makes the right decision.
+    The right decision in each test is that of the simulator `barriers`.
     """
     inputs: int = variant["inputs"]
     model = make("barriers", {})

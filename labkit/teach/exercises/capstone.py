@@ -59,7 +59,7 @@ PUBLIC = moved(
 MOST_ROWS = 60
 """The largest number of rows of a batch, as the tasks say."""
 WIDE = moved(numbered([[(("pen", "cup", "ink")[number % 3], number % 4) for number in range(MOST_ROWS)]]), 500)
-"""A single batch with as many rows as there may be."""
+"""A single batch with as many rows as the tasks allow."""
 OTHERS = numbered([[("pen", 2), ("ink", 1)], [("lamp", 1), ("pen", 2)], [("cup", 3)]])
 """The rows of the second query; a sink that keeps one largest number for all queries loses these smaller ones."""
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
@@ -107,7 +107,7 @@ ITEMS = (
     ' O\'Brien-"L"\U0001f600\n',
     "\u4e2d-nai\u0308ve\n-caf\xe9\t",
 )
-"""Items that a sink mishandles: empty, long, a number as text, white space at the ends, composed or long letters."""
+"""Items that a sink may mishandle: empty, long, a number as text, white space at the ends, accents, other letters."""
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
 FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUERY)
@@ -120,11 +120,11 @@ EPOCHS = ([5], [1])
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return one test configuration of the exercise for each of `parts` (separately graded properties).
+    """Return one test configuration for each of `parts`, the separately graded properties, such as crash safety.
 
-    Such a property is crash safety. `epochs` has one list for each of the two queries. The list `[5]` means that the
-    query's writer has the epoch (fencing number) 5, which the sink gets as the argument before the query's name. An
-    empty list means that the sink gets no epoch. `blanks` tells whether names of queries may contain blanks.
+    `epochs` has one list for each of the two queries. The list `[5]` means that the query's writer has the epoch
+    (fencing number) 5, which the sink gets as the argument before the query's name. An empty list means that the sink
+    gets no epoch. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

@@ -113,8 +113,8 @@ def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str
     which = f"the cell that begins with `{_first_line(cells[place].source)}`"
     other = f"the one that begins with `{_first_line(cells[others[-1]].source)}`"
     return (
-        f"{name}: several of your cells define {answer}. Grading takes {which}, not {other}; if it should not, "
-        "rename one of them."
+        f"{name}: several of your cells define {answer}. Grading takes {which}, not {other}; rename "
+        f"{answer} in the cell that should not count."
     )
 
 

@@ -28,7 +28,7 @@ from labkit.teach.exercises.searching import MAX_STATES, Cases
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
 ROWS_IN_EVERY_ORDER = 3
-"""The largest number of rows of a table with which the judge tests every order of the rows, which is 6 orders."""
+"""The largest number of rows of a table that the judge tests with its rows in every order; three rows have 6 orders."""
 Change = tuple[str, str, int | None, int | None]
 """A changelog encoding from `WAYS`, a word, and its count in the table before and after; None if it has no row."""
 
@@ -150,7 +150,7 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield cases (a table, and a message to apply to it), also such as occur in no run of the simulator.
+    """Yield cases (a table, and a message to apply to it), including cases that occur in no run of the simulator.
 
     The keys of `parts` choose the cases. `words`, `counts` and `rows` choose all tables of up to `rows` rows with these
     words and counts, and every message about such a row. `groups` has groups of similar words, and `pairs` has pairs of
@@ -194,7 +194,7 @@ def _longest(word: str) -> Iterator[_Case]:
         yield _Case(table, Message(kind, table[place].key, table[place].value, 0))
     yield _Case(table[:-1], Message(Kind.ADD, table[-1].key, 1, 0))
     yield _Case(table, Message(Kind.RETRACT, word, 1, 0))
-    # One word has all rows, and one row is there many times.
+    # Half of the rows have the same word, and the others are equal to one another.
     counted = (*(Row(word, number) for number in range(last // 2)), Row(f"{word}0", 7, MOST_ROWS - last // 2))
     for row in (counted[0], counted[-2], counted[-1]):
         yield _Case(counted, Message(Kind.RETRACT, row.key, row.value, 0))
@@ -246,9 +246,9 @@ def _difference(answer: list[Plain], right: list[Plain]) -> str:
 
 MEANS = {
     Kind.ADD: "+ adds one row, whatever else is there.",
-    Kind.RETRACT: "- takes back one row that is equal in word and count, and nothing where there is none.",
-    Kind.UPSERT: "= replaces the row of its word, or adds it where there is none.",
-    Kind.DELETE: "x deletes the row of its word, whatever its count is, and nothing where there is none.",
+    Kind.RETRACT: "- takes back one row with its word and its count; if there is none, nothing happens.",
+    Kind.UPSERT: "= replaces the row of its word; if there is none, it adds one.",
+    Kind.DELETE: "x deletes the row of its word, whatever the count is; if there is none, nothing happens.",
 }
 
 APPLY = Cases("apply", _applied, _wrong_table, "It is right about {} tables and messages")

@@ -145,7 +145,7 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning if an answer, which has passed in its notebook, fails when it runs as in grading.
+    """Print a warning if an answer that fails when it runs as in grading passes in its notebook.
 
     `graded` is the run as in grading, and `findings` are its results. The warning also says why the run fails, if
     labkit knows a reason.
@@ -291,7 +291,7 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
     call = f'lab.reset("{name}", confirm=True)' if name is not None else "lab.reset(confirm=True)"
     what = name or f"all {len(exercises)} exercises"
     if not confirm:
-        print(f"This deletes your answer and progress of {what}. To confirm, run {call}.")
+        print(f"This deletes your answer and progress for {what}. To confirm, run {call}.")
         return
     namespace, sources = _namespace(), executed()
     for exercise in exercises:

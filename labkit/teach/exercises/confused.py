@@ -17,7 +17,7 @@ SAME_DIGITS, SAME_TEXTS, SAME_WEIGHTS = map(from_file, ("same_digits", "same_tex
 _MARKS = (*(text for text in (*BETWEEN, *RARELY_BETWEEN) if len(text) == 1), "::", "--", "->", ", ", " - ")
 """Texts at which a learner's function may cut a text into parts, or which it may strip."""
 LENGTHS = (70, 300, 5_100)
-"""The lengths of texts at whose ends, or in whose middle, a letter differs."""
+"""How many characters two long texts have in common before or after the letter in which they differ."""
 COMPOSED = ("caf\u00e9", "cafe\u0301")
 """Two words that look the same: the first has a letter with an accent, the second a letter followed by an accent."""
 _TWO_LONG = "word" * 70
@@ -89,14 +89,14 @@ WORDS_ALIKE = (
     ("a|1", "a:1", "a,1", "a;1", "a 1", "a_1", "a\t1", "a1", "a"),
     *(tuple(f"a{text}" for text in group) for group in ALIKE),
 )
-"""Groups of different words that are equal after a usual change, such as other case, sorted letters or a cut."""
+"""Groups of different words that become equal if a rule cuts them, ignores their case or sorts their letters."""
 
 APART = (
     *(9 * 10**8, 2**29, 720_720_000, 999_999_000, 99_999 * 9_999, 255 * 257 * 8_191, 97 * 101 * 89 * 997),
     *(10_007 * 65_521, 65_537 * 14_999, 99_991 * 9_973, 998_244_353, 1_000_003 * 997, 127 * 911 * 8_191),
     *(30 * 365 * 86_400, 511 * 1_009 * 1_023, 999_983 * 999, 103 * 107 * 109 * 113, 2**24 * 3**3, 60_000 * 9_001),
 )
-"""Differences of numbers that are equal after a division by one of many divisors, such as 97, 1000 or 2**29."""
+"""Multiples of usual divisors, such as 97, 1000 or 2**29: numbers that differ by one of them have equal remainders."""
 NEIGHBOURS = tuple(
     dict.fromkeys(
         (number, number + 1)
@@ -107,7 +107,7 @@ NEIGHBOURS = tuple(
         )
     )
 )
-"""Pairs of numbers with a difference of one, which are equal if large numbers are capped, cut or rounded."""
+"""Pairs of numbers that differ by one, so that a rule that caps, cuts or rounds large numbers takes some for equal."""
 DIGITS = ((1, 10), (12, 120), (12, 21), (123, 1_234), (12, 123), (12, 312), (5, 1_005), (0, 1), (0, LARGEST_COUNT))
 """Pairs of numbers that have similar digits."""
 

@@ -20,15 +20,15 @@ from labkit.core.errors import LabError, MissingSolution
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 """A value that JSON can represent, of exactly one of these types; `True` is not 1."""
 LARGEST = 2**63
-"""The limit of whole numbers in an answer: they must be smaller, and larger than its negative, to fit into 64 bits."""
+"""Whole numbers in an answer must be smaller than this limit, and larger than its negative, to fit into 64 bits."""
 DEEPEST = 20
 """The largest depth to which lists and dicts may be nested in an answer."""
 MOST_CHARACTERS = 60_000
 """The largest number of characters of an answer as JSON, so that it fits into one message to the grader."""
 MOST_OF_ERROR = 300
-"""The largest number of characters that a message shows of an error of a learner's code."""
+"""The number of characters to which a message cuts an error of a learner's code."""
 _SURELY_SMALL = 2_000
-"""A number of values and characters whose JSON surely fits into `MOST_CHARACTERS`: each takes at most 28 of them."""
+"""So many values and characters surely fit into `MOST_CHARACTERS`, because each takes at most 28 characters of JSON."""
 _SMALL = 90
 """The largest number of characters or values of an answer that is copied without being counted."""
 _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"

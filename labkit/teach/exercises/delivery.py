@@ -16,10 +16,10 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    A variant with one of three parameters tests single messages instead, each with a table of known ids. The parameter
-    `known` is itself the table. `large` is a large id, to which the ids of messages or tables are similar. `size` is
-    the number of ids in a long table: those after `first`, the largest one first. The messages then have the known ids
-    at the indexes `places` of this table, and the new ids `fresh`.
+    A variant with the parameter `known`, `large` or `size` tests single messages instead, each with a table of known
+    ids. `known` is this table. `large` is a large id; the ids of messages and tables are similar to it. `size` is the
+    length of a table that has the whole numbers after `first` in descending order; the messages then have the ids at
+    the indexes `places` of this table, which are known, and the ids `fresh`, which are new.
     """
     for name, single in SINGLE.items():
         if name in dict(variant.parameters):

@@ -55,7 +55,7 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
     """Yield pairs of a store and a job: stores with every combination of properties, and the times of the job.
 
-    The time limits of the stores are at or next to the times that the job needs. The first store meets every demand.
+    Most time limits of the stores differ by at most 1 from a time of the job. The first store meets every demand.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]
@@ -114,7 +114,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states of the model with every combination of the transactions' statuses and of the rows a reader has read.
 
-    `parts["rows"]` is the largest number of rows read. The transactions are `parts["transactions"]` many (0 if the key
+    `parts["rows"]` is the largest number of rows read. There are `parts["transactions"]` transactions (none if the key
     is missing), and one more for each pair (incarnation, attempt) in `parts["handles"]`.
     """
     assert isinstance(model, Pipeline)
@@ -163,7 +163,7 @@ class Reads(NamedTuple):
 def _names_alike(variant: Variant) -> Iterator[Reads]:
     """Yield test cases with transactions whose names are similar; some of them are aborted."""
     for group in texts_alike(variant["named"]):
-        # Each two of the names differ in some bit of their places: one is aborted, and a row of the other was read.
+        # Any two names have positions that differ in some bit, so in some case only one of the two is aborted.
         for bit, side in product(range((len(group) - 1).bit_length()), (0, 1)):
             yield _read_of(group, [name for place, name in enumerate(group) if (place >> bit) & 1 == side])
         stands: dict[str, Plain] = {name: "aborted" if place == 0 else "open" for place, name in enumerate(group)}
@@ -205,7 +205,7 @@ def _wrong_reads(ask: Asker, case: Reads) -> Finding | None:
     if answer is is_kept:
         return None
     if is_kept and len(ends) > 2 and not is_long:
-        # Perhaps one aborted name and one other are enough, which tells more.
+        # If a case with only two names, one of them aborted, fails as well, its message is easier to understand.
         alone = (_wrong_reads(ask, _read_of(pair, [each])) for pair in permutations(ends, 2) for each in pair)
         if finding := next((each for each in alone if each is not None), None):
             return finding

@@ -210,7 +210,7 @@ def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
     yield planned
     yield [*planned, f"commits/.{newest}.tmp"]
     yield [*planned, f"commits/{newest}"]
-    # Of the older files, a plan or a commit may be gone before the other.
+    # Of an old batch, either the plan or the commit may be deleted first.
     for gone in (f"offsets/{first}", f"commits/{first}") if newest > first else ():
         yield [name for name in (*planned, f"commits/{newest}") if name != gone]
     yield [name for name in planned if name.startswith("offsets/")]

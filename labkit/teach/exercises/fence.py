@@ -170,7 +170,7 @@ def _state(answer: Stored, right: Stored) -> tuple[str, str]:
 
 
 YEARS = 10**8
-"""An offset so large that a list of all smaller ones takes 8 GB, which most machines survive without a memory limit."""
+"""An offset so large that a set of all smaller ones takes 8 GB; most machines survive this even without a limit."""
 OLD = (
     (9, YEARS, 9, (YEARS - 2, YEARS - 1, YEARS, YEARS + 4)),
     (9, YEARS, 10, ()),
@@ -216,7 +216,7 @@ MULTIPLES = (
     *(720_720 * 97 * 101 * 103 * 107 * 109 * 113, 255 * 257 * 8_191 * 10**9, 10_007 * 99_991 * 998_244_353),
     *(1_000_003 * (10**9 + 7) * 8_999, (10**9 + 9) * 86_400 * 365, 2**53, 2**48, 2**32, 2**31, 65_536, 10_000, 1_000),
 )
-"""Numbers at which the remainders by many divisors begin at 0 again; some also have one digit more than before."""
+"""Numbers at which the remainders by many divisors begin at 0 again; some have a digit more than their predecessor."""
 
 
 def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ...]]]:

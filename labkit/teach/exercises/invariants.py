@@ -115,8 +115,8 @@ class System(NamedTuple):
 class Watch:
     """An exercise in which a learner writes the property `claim` of the simulator `model` as a function of a state.
 
-    `view` turns a state into the function's arguments, `assemble` builds states that no run reaches, and `arrange`
-    returns several arrangements of the arguments; the function is called with each of them.
+    `view` turns a state into the function's arguments, `assemble` builds states without a run, and `arrange` returns
+    several arrangements of the arguments; the function is called with each of them.
     """
 
     function: str

@@ -30,7 +30,7 @@ _LABELLED = tuple(
     for comma, number, equals in product(("&", ",", " ", ", ", ";"), ("number", "step"), ("=", ":"))
 )
 LONG = (70, 1_000, 5_100)
-"""The lengths of texts at whose ends names differ; keys are often cut to fewer characters."""
+"""How many characters two long names have in common before or after they differ; keys are often cut to fewer."""
 DIGITS = 9
 """The largest number of digits of a step's number, as the task says."""
 FEWEST_BITS = 60
@@ -69,11 +69,11 @@ def joined_as(key: str, step: Step) -> Iterator[Step]:
 
 
 def joined(word: str, number: int) -> Iterator[Step]:
-    """Yield pairs of steps that get equal keys if a key (or the text that it hashes) joins its parts by a separator.
+    """Yield steps, some of which get equal keys if a key (or the text that it hashes) joins its parts by a separator.
 
     `number` should have several digits, so that padding with zeros does not change it.
     """
-    # The digits of a number go on in a run, or in a name.
+    # A digit next to the number may belong to the number, the run or the name.
     yield from (Step(word, word, int(f"1{number}")), Step(f"{word}1", word, number), Step(word, f"{word}1", number))
     yield from (Step(word, word, int(f"{number}1")), Step(f"1{word}", word, number), Step(word, f"1{word}", number))
     # Run and name are next to one another. Both are built of one word, so either may come first.
@@ -86,17 +86,17 @@ def joined(word: str, number: int) -> Iterator[Step]:
     for left, right in around:
         yield Step(word, f"{word}{left}{number + 1}{right}{word}", number)
         yield Step(f"{word}{left}{number}{right}{word}", word, number + 1)
-    # The first step's key is the run alone.
+    # A key may leave the number 0 out, so that it consists of the run alone.
     yield Step(word, word, 1)
     yield from (Step(f"{word}{text}1", word, 0) for text in BETWEEN + RARELY_BETWEEN)
     yield from (Step(f"1{text}{word}", word, 0) for text in BETWEEN + RARELY_BETWEEN)
 
 
 def padded(word: str) -> Iterator[Step]:
-    """Yield pairs of steps that get equal keys if a key joins a text and a padded number without a separator.
+    """Yield steps, some of which get equal keys if a key joins a text and a padded number without a separator.
 
-    For example, *a1* with 100 and *a* with 1100 are equal if numbers are padded to three digits. The last pairs collide
-    only in keys that also contain the length of the text.
+    For example, if numbers are padded to three digits, *a1* with 100 gets the same key as *a* with 1100. The last four
+    steps get equal keys only if a key also contains the length of the text.
     """
     for base, widths in ((10, range(1, DIGITS)), (8, range(1, DIGITS)), (16, range(1, 8)), (2, (1, 2, 4, 8, 16))):
         for width in widths:
@@ -110,9 +110,10 @@ def padded(word: str) -> Iterator[Step]:
 
 
 def numbers_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step with other numbers, all in the same run.
+    """Yield copies of a step, with other numbers, to which a learner's function may give equal keys.
 
-    They get equal keys if a learner's function cuts or rounds a step's number, or uses only a remainder of it.
+    It does so if it cuts or rounds the number, or uses only a remainder of it. All copies have the run and the name of
+    the step.
     """
     numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
     numbers += [step.number + 2**power for power in range(4, 30)]
@@ -120,9 +121,9 @@ def numbers_alike(step: Step) -> Iterator[Step]:
 
 
 def runs_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step in runs with similar names.
+    """Yield copies of a step, in runs with similar names, to which a learner's function may give equal keys.
 
-    They get equal keys if a learner's function cuts or simplifies the names of runs, or uses only their length.
+    It does so if it cuts or simplifies the names of runs, or uses only their length.
     """
     word = step.run
     runs = [f"{word}a", f"run {word}", f"run-{word}", f"run_{word}", f"{word} run"]
@@ -141,7 +142,7 @@ def runs_alike(step: Step) -> Iterator[Step]:
 def random_runs(step: Step) -> list[Step]:
     """Return copies of a step in runs with long random names.
 
-    A learner's key that is shorter than the name of its run cannot contain this name. So it must be a hash.
+    A learner's key that is shorter than the name of its run cannot contain this name, so the key must be a hash.
     """
     letters = Random(step.run)
     names = ("".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LENGTH)) for _ in range(_RANDOM_RUNS))

@@ -41,7 +41,7 @@ ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
 """A sink with two transactions: the first writes a row, the second a row and the marker."""
 
 NOTHING: Requests = ("LOOK", "LOOK", *("BEGIN", "COMMIT") * 198)
-"""Transactions without content, as a sink makes that commits after each row of another table."""
+"""Many empty transactions, like those of a sink that commits after each row of another table."""
 
 PUBLIC = (
     Variant("no marker", (("cases", (("ROW",), APPEND)),)),
@@ -78,7 +78,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee of a sink that makes these requests, is killed once at any point, and then runs again."""
+    """Return the guarantee that a sink with these requests keeps, wherever one kill stops it before it runs again."""
     return _guarantee(tuple(requests))
 
 

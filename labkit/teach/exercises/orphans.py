@@ -35,7 +35,7 @@ MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
 """The largest number of characters of one statement that a query returns."""
 LONGEST = 8.0
-"""The number of seconds after which a session is cut; one session runs the query, another one sends its statements."""
+"""The seconds after which the client closes a session; one runs the query, and another one sends its statements."""
 FORM = re.compile(
     r"""\s* (?: COMMIT | ROLLBACK ) \s+ PREPARED \s*
     (?: (?: U& )? ' (?: [^'] | '' )* '

@@ -23,8 +23,8 @@ TRIED = 4_000
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """Return the median and the longest wait of records that pass through two jobs, one after the other.
 
-    The records arrive at any moment of a commit interval. Each job is `[commit interval, duration of a commit]`; all
-    times are in seconds.
+    The arrivals of the records are spread evenly over the commit intervals. Each job is `[commit interval, duration of
+    a commit]`; all times are in seconds.
     """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
@@ -77,7 +77,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
     for name, one, right in zip(("typical", "longest"), answer, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
             statement = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
-            general = f"The {name} wait is wrong for two of the jobs."
+            general = f"The {name} wait is wrong for one pair of jobs."
             return Finding(False, f"{statement}.", statement, f"{right:.2f} s", general=general)
     return None
 

@@ -243,7 +243,7 @@ def orders_alike(groups: Iterable[Sequence[str]], first: int) -> Iterator[tuple[
 
 
 MOST_OPEN, MOST_REFUSED = 5_000, 500
-"""The largest numbers of open rows, and of refused messages, as the task says; so many may be published as well."""
+"""The largest numbers of open rows and of refused messages, as the task says; up to `MOST_OPEN` may be published."""
 LONGEST = (*((place, "A") for place in range(1, MOST_OPEN)), (MOST_OPEN, "B"))
 """The longest outbox, in which only the last row is about another order."""
 

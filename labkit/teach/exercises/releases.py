@@ -238,7 +238,7 @@ def queries(
             ),
             *changes_to("values", (COUNT, two), (two,), (COUNT, cities), (three, COUNT), (two, cities)),
             *changes_to("values", (two, (COUNT[0], "int", False)), ()),
-            # As many columns of the same types in all; one moves from the values to the key.
+            # All columns together keep their number and types; one moves from the values to the key.
             {"keys": (key, other, number), "values": (COUNT,)},
         ],
     )
@@ -280,7 +280,7 @@ def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[st
 
 
 MOST_SOURCES, MOST_COLUMNS, LONGEST_TEXT = 200, 20, 100
-"""The largest number of sources, of key columns, values and settings, and of characters of a text, as the task says."""
+"""The largest numbers of sources, of key columns (or values, or settings), and of characters, as the task says."""
 
 
 def many_columns(parts: Version, low: int) -> Variant:

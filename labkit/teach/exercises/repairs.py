@@ -178,7 +178,7 @@ def _ranges(answer: Plain) -> Ranges | None:
 
 
 def _damages(table: Sequence[Row], source: Sequence[Row], size: int) -> Iterator[tuple[int, str]]:
-    """Compare how often each row occurs in both lists, and yield a pair for each row whose numbers differ.
+    """Count how often each row occurs in the two lists, and yield a pair for each row whose counts differ.
 
     A pair has the first number of the range to which the row belongs, and the damage as text. `size` is the length of a
     range of order numbers.
@@ -248,7 +248,7 @@ SOME_ALIKE: tuple[tuple[Content, Content], ...] = (
     *(((one, 3), (other, 3)) for one, other in _TEXTS),
     *((("pen", one), ("pen", other)) for one, other in _AMOUNTS),
 )
-"""Pairs of different contents of an order that become equal if a comparison cuts, strips, rounds or folds them."""
+"""Pairs of different contents of an order that a comparison takes for equal if it cuts, strips or simplifies them."""
 OF_LITTLE: tuple[tuple[Change, ...], ...] = (
     ((None, (2, "pen", 0)), ((9, "pen", 3), (9, "pen", 3))),
     (((1, "pen", 0), None), ((9, "pen", 3), (9, "pen", 3))),

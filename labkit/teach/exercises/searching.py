@@ -92,10 +92,10 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
-    """Return the result of an earlier search if the learner's function answers as it did there; otherwise call `judge`.
+    """Return the result of an earlier search whose function gave the same answers; if there is none, call `judge`.
 
-    To find out, the function is called with the arguments of that search. `configuration` is a text with the simulator
-    and its settings; only searches with the same text are compared.
+    The learner's function is called with the arguments of the earlier search, to compare the answers. `configuration`
+    is a text with the simulator and its settings; only searches with the same text are compared.
     """
     tree = _search_tree(configuration)
     if settled := tree.look(ask):

@@ -11,9 +11,9 @@ from labkit.teach.exercises.keys_alike import too_short
 from labkit.teach.exercises.searching import Cases, steady, unusable
 
 _MANY = 50
-"""The number of prices above which the judge asks only about the times of the first and the last one."""
+"""The number of prices above which the judge asks only about the two times from which the first and the last apply."""
 FEW = 4
-"""The largest number of later prices that are announced in every order."""
+"""The largest number of prices after the first for which `_announced` yields every selection in every order."""
 Version = list[int]
 """The time from which a price applies, and the price."""
 USUAL: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
@@ -32,8 +32,9 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version]]]:
     """Yield triples: the prices that the learner's function gets, the time of an order, and all prices.
 
-    The variant's parameter `versions` lists all prices, each with the time at which it begins. `_announced` chooses
-    those that the function gets. The times of orders are at or next to the times at which a price begins.
+    The variant's parameter `versions` lists all prices, each with the time from which it applies. The function gets the
+    first price with a selection of the others (see `_announced`). An order comes at the minute from which a price
+    applies, or one minute later or earlier; with more than `_MANY` prices, only at the first or the last such minute.
     """
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
@@ -42,10 +43,10 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield lists of prices for the learner's function: the first price, then any selection of the later prices.
+    """Yield lists of prices for the learner's function: the first price with a selection of the others.
 
-    Each selection comes in every order, and one more list has the first price at its end. If there are more than `FEW`
-    later prices, there are only three lists instead, each with all prices in another order.
+    If there are at most `FEW` others, every selection of them follows the first price, in every order; one more list
+    has the first price at its end. If there are more, only three lists are yielded, each with all prices.
     """
     first, *later = versions
     if len(later) > FEW:
@@ -61,8 +62,8 @@ def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> 
     """Call the learner's function for one case, and return the failed result for a wrong price; None if it is right.
 
     `case` has the prices that the function gets, the time of an order, and all prices. If the function does not get
-    every price that began before or at this time, it cannot know the answer: then it is not called, and the result is
-    None.
+    every price that applies from this time or an earlier one, it cannot know the answer. Then it is not called, and
+    the result is None.
     """
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
@@ -76,7 +77,7 @@ def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> 
     if answer == right:
         return None
     statement = ask.with_answer(*arguments)
-    message = f"{statement}. At {at} the price was {right}: it begins at {begin}."
+    message = f"{statement}. At {at} the price was {right}, which applies from {begin} on."
     general = "For one of the orders the answer is not the price at the order's own time."
     return Finding(False, message, statement, str(right), general=general)
 
@@ -134,7 +135,7 @@ def _row(topic: str, partition: int, offset: int, call: str) -> dict[str, Plain]
 
 
 def _calls_alike(ask: Asker, word: str, large: int) -> Iterator[dict[str, Plain]]:
-    """Yield different calls that get equal keys from a learner's function that makes a usual mistake.
+    """Yield different calls to which a learner's function gives equal keys if it makes a usual mistake.
 
     The calls have texts similar to `word` and numbers similar to `large`.
     """
@@ -168,7 +169,7 @@ def _glued_numbers(word: str) -> Iterator[dict[str, Plain]]:
         yield from (_row(word, base + 1, 3, "mail"), _row(f"{word}1", 1, 3, "mail"), _row(f"1{word}", 1, 3, "mail"))
         yield from (_row(word, 1, base + 1, "mail"), _row(f"1{word}", 1, 1, "mail"))
     yield from (_row(word, int("1" * digits), int("1" * (10 - digits)), "room") for digits in range(1, 10))
-    # One number may be multiplied to make room for the other.
+    # A key may multiply one number and add the other, as in 1000 * partition + offset.
     rooms = (1, *(base**power for base in (2, 10) for power in range(1, 63) if base**power < 2**63))
     yield from (_row(word, 0, room, "room") for room in rooms)
     yield from (_row(word, room, 0, "room") for room in rooms if room < _MOST_PARTITIONS)

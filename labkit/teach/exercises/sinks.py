@@ -42,7 +42,7 @@ SAME_CHECKSUM_HANDLES = (
     ("q0-b3444821019-p5-i3", "q0-b6054944040-p3-i3"),
     ("q0-b2497505273-p0-i6", "q0-b8813915846-p1-i7"),
 )
-"""Pairs of handles with the same CRC-32; the first of each is of a batch up to 4,000,000,000."""
+"""Pairs of handles with the same CRC-32; batch 4,000,000,000 is between the batches of the two handles."""
 SENTENCE = "In the end the table holds one row for every record."
 
 
@@ -170,7 +170,7 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
     for offset, word in enumerate(words):
         counts[word] += 1
         yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
-    # The last word's counts follow its offsets, and an end of its key may also be the beginning of a number.
+    # The last word's count grows with the offset. Without a separator, a digit may belong to the word or to a number.
     before, begin = counts[last], len(words)
     powers = {base**power for base in (2, 10) for power in range(1, 13)}
     glued = {base**power + step for base in (8, 10, 16) for power in range(1, 15) for step in (0, 1, 10)}
@@ -181,7 +181,7 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
         offset = begin + number
         row = {"offset": offset, "word": last, "count": before + 1 + number}
         yield {**row, "batch": offset // 100, "attempt": 1}
-    # After a count with one digit more, a zero may belong to the count or to the word.
+    # If a key joins count and word without a separator, a zero between them may belong to either.
     for count in (10**power for power in range(1, 13)):
         offset = 2**63 - 10**13 + count
         yield {"offset": offset, "word": f"0{last}", "count": count, "batch": offset // 100, "attempt": 1}
@@ -266,7 +266,7 @@ REMAINDERS = (
     *(97 * 10**8, 101 * 127 * 997 * 1_009, 2**20 * 3**5 * 7, 10_007 * 65_521 * 65_537, 99_991 * 100_003),
     *(10**6 + 3, 10**6 + 7, 10**9 + 7, 10**9 + 9, 998_244_353, 2**31 - 1, 2**32, 2**48, 2**61 - 1),
 )
-"""Differences of numbers that are equal after a division by one of many divisors, such as 97, 1000 or 2**32."""
+"""Multiples of usual divisors, such as 97, 1000 or 2**32: numbers that differ by one of them have equal remainders."""
 
 
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
@@ -441,7 +441,7 @@ class Sights(NamedTuple):
     size: int = 0
     """The number of rows if they are too many for a message, otherwise 0."""
     words: Sequence[str] = ()
-    """Words in the rows. If the learner's function rejects the rows, it is also asked about each two of these words."""
+    """Words in the rows. If the learner's function rejects the rows, it is also asked about each pair of the words."""
 
 
 def _rows_alike(variant: Variant) -> Iterator[Sights]:

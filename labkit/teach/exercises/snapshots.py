@@ -53,9 +53,9 @@ CONFUSED = (
     ("the same sums of powers", (0, 4, 9, 23, 27, 41, 46, 50), (1, 2, 11, 20, 30, 39, 48, 49)),
     ("the same digits", (1, 123), (11, 23)),
 )
-"""The name of a case, numbers of lost transfers, and numbers of others that arrived although nobody sent them.
+"""The name of a case, numbers of lost transfers, and numbers of transfers that arrived although nobody sent them.
 
-An answer confuses the two if it combines all numbers of transfers into one number or text.
+An answer takes the two lists for equal if it combines all numbers of a list into one number or text.
 """
 
 _COME = ((False, True, False), (False, False, True))
@@ -152,7 +152,7 @@ TWO: dict[str, object] = {"processes": 2, "transfers": 2, "crashes": 0}
 THREE: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
 
 WEIGHED = tuple(("numbers with the same random weight", THREE, exchanged((a,), (b,))) for a, b in SAME_WEIGHTS)
-"""Systems with a snapshot in which a transfer is lost, and another one came that has the same weight in some table."""
+"""Systems whose snapshot lost a transfer and has one that nobody sent; an answer that adds random weights misses it."""
 LARGEST = (
     ("the first of all transfers is gone", THREE, crowd(MOST, "saved", 0)),
     ("the last of all transfers is gone", THREE, crowd(MOST, "done", MOST - 1)),

@@ -83,7 +83,7 @@ def _loss(job: tuple[int, ...], ticks: int) -> Violation | None:
     interval, checkpoint, tolerated, downtime = job
     parameters = {
         "partitions": 1,
-        "records": 2 if checkpoint > interval else 1,  # a checkpoint delays the next one only if it has a record
+        "records": 2 if checkpoint > interval else 1,  # only a checkpoint with a record delays the next one
         "isolation": "read_committed",
         "interval": interval,
         "checkpoint_timeout": checkpoint,

@@ -68,7 +68,7 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
         wide = bench._replace(batches=bench.wide, wide=())
         undisturbed = wide.run()
         yield undisturbed
-        # A sink that commits a large batch in parts has left all of them but the last one.
+        # Killed before its last request, a sink that commits a large batch in parts has left all but the last one.
         if undisturbed.story.deliveries:
             yield wide.run([Kill(0, undisturbed.story.deliveries[0] - 1)])
 
@@ -226,7 +226,7 @@ def _altered(tried: TrialResult) -> str:
         item, amount = str(sent[row.id]["item"]), sent[row.id]["amount"]
         if row.key is not None and row.key != item:
             equal = takewhile(lambda pair: pair[0] == pair[1], zip(row.key, item, strict=False))
-            same = max(0, len(list(equal)) - 20)  # a long item differs at its end, perhaps
+            same = max(0, len(list(equal)) - 20)  # a long item may differ only at its end
             after = f", after {same} characters that are the same" if same else ""
             return f"row {row.id} has the item {shown(row.key[same:])} instead of {shown(item[same:])}{after}"
         if row.amount != amount:

@@ -1,4 +1,4 @@
-"""Test two writers of one table: stop the first before any request, let the second take over, and resume the first.
+"""Test two writers of one table: stop the first before each request, let the second take over, and resume the first.
 
 The stop is a real SIGSTOP of the process that has the first writer's connection, so its locks and its open transaction
 remain. If it holds a lock, the second writer is refused and retries after the first has finished, as an engine would.
@@ -18,7 +18,7 @@ from labkit.teach.exercises.own_sink.trials import (
 )
 
 FIRST, NEWEST = 99, 102
-"""The epochs of the older and the newer writer: not adjacent, and compared as text or by two digits, 102 is smaller."""
+"""The epochs of the older and the newer writer; as text, or cut to two digits, the newer epoch is the smaller one."""
 LATER = (0, 2, 5)
 """The numbers of the batches that a writer still tries to deliver after it was refused as fenced."""
 
@@ -26,8 +26,8 @@ LATER = (0, 2, 5)
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     """Yield one run with a single writer, and then runs in which a newer writer replaces the first one.
 
-    The first writer is stopped at each place of its first or its last batch; in the final run it is not stopped, and
-    the newer writer writes an empty batch.
+    The runs with two writers, except the final one, stop the first writer, each at another place of its first or its
+    last batch. In the final run, the newer writer writes an empty batch.
     """
     with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)

@@ -2,9 +2,9 @@
 
 The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the same
 number, with the same rows in any order. The process with the store runs `store`, and it gets a real SIGKILL. Another
-process reads the store after every request that may have changed what readers see, and `labkit.core.judge` judges the
-rows that it read. It does not read after a request that only reads, or inside of a transaction, whose rows SQLite shows
-to nobody.
+process, the reader, reads the store after every request that may have changed what readers see. So it does not read
+after a request that only reads, or inside of a transaction, whose rows SQLite shows to nobody. `labkit.core.judge`
+judges the rows that it read.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ LOCKED = 1.0
 MOST_REQUESTS, MORE_FOR_A_ROW = 40, 5
 """The largest number of requests in a batch without rows, and how many more there may be for each row."""
 TORN = 0.5
-"""The fraction of a file that is written before a kill in the middle of a write in batch 0; in later batches, none."""
+"""The fraction of a file that is written if a kill interrupts a write in batch 0; in later batches it is 0."""
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
 """The number of arguments of each request, by kind of store."""
 Row = dict[str, Plain]
@@ -234,8 +234,8 @@ class Story:
 class Mark(NamedTuple):
     """The point in a run's record right after the run's last kill.
 
-    It consists of the number of the driver (process of the simulated engine) that starts next, and of the numbers of
-    samples, requests and deliveries recorded before this point.
+    `driver` is the number of the driver (process of the simulated engine) that starts next. The other fields say how
+    many samples, requests and deliveries were recorded before this point.
     """
 
     driver: int
@@ -252,7 +252,7 @@ class Recovery(NamedTuple):
 
 
 RecoveryKey = tuple[int, int, int, bytes]
-"""How many batches there are, which one was killed, how often the sink raised in it, and a digest of the store."""
+"""How many batches there are, in which one the kill was, how often the sink raised in it, and a digest of the store."""
 Recoveries = dict[RecoveryKey, Recovery]
 """Recoveries from kills; each runs once, because the same batch and files lead to the same requests."""
 
@@ -334,7 +334,7 @@ class Trial:
         self.ask, self.kind, self.folder = ask, kind, folder
         self.story = Story()
         self._recovers: tuple[Recoveries, RecoveryKey, Mark] | None = None
-        """The cache of recoveries, the key of this run's recovery, and the point of its record where that begins."""
+        """The cache of recoveries, the key of this run's recovery, and where in its record the recovery begins."""
         self._server = server
         self._started: list[StoreProcess] = []
         self._reader = self.start()
@@ -561,7 +561,7 @@ class TrialResult:
         rows = Rows(
             [
                 [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
-                # A second query may have smaller numbers, and the judge expects the rows in their order.
+                # A second query may have smaller ids, and the judge expects the rows in the order of their ids.
                 for batch in sorted(self.due, key=lambda each: int(str(each[0]["id"])))
             ]
         )
@@ -594,7 +594,7 @@ class Bench(NamedTuple):
     alike: Sequence[str] = ()
     """Names of further queries, which a sink confuses if it shortens names or ignores upper and lower case."""
     wide: Batches = ()
-    """One more batch, of as many rows as there may be; it gets few kills."""
+    """One more batch, with as many rows as the task allows; only one run with it is killed."""
 
     def trial(self) -> AbstractContextManager[Trial]:
         """Start a run with an empty store, and remove it after the block."""
