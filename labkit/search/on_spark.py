@@ -313,7 +313,7 @@ class _Expansion:
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
     """Compute the successors of partition `part` of a level, and return a report about them.
 
-    One file gets the successors, grouped by the partitions that own them, and another those with a value without code.
+    One file gets the encoded successors, grouped by the partitions that own them, and a second file gets the others.
     """
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)

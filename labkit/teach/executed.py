@@ -1,4 +1,4 @@
-"""The sources of the cells that a notebook's kernel has executed, without those that have been edited since."""
+"""The sources of the cells that a notebook's kernel has executed; if a cell ran several times, only its last source."""
 
 import sys
 from typing import Any

@@ -92,7 +92,7 @@ class Order(OnCard):
 
     @property
     def is_ever_broken(self) -> bool:
-        """Whether some schedule violates a property at any time, even if the final rows are right."""
+        """Whether some schedule violates a property, if only for a while before the final rows are right."""
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:

@@ -34,7 +34,7 @@ class CopyOutcome(OnCard):
 
     verdict: Verdict
     started_at: int
-    """The offset at which the second run of the job began to read."""
+    """The offset at which the second job began to read."""
 
     def card(self) -> Card:
         began = f"The second job began to read at offset {self.started_at}."

@@ -58,7 +58,7 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')
 def said(*answers: Answered) -> Card:
-    """Return one card that shows several servers' answers one below the other, such as results of `session.run`.
+    """Return one card that shows several answers of servers, one below the other, such as results of `session.run`.
 
     Raises `InvalidInput` without an answer.
     """

@@ -196,7 +196,7 @@ class Kafka:
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
-        """Create a topic whose transactions may stay open for `timeout` seconds, or as long as the broker allows."""
+        """Create a topic; its transactions may stay open for `timeout` seconds (None: as long as the broker allows)."""
         self._topics.append(Topic(self.folder(), timeout))
         return self._topics[-1]
 

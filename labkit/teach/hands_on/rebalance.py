@@ -1,4 +1,4 @@
-"""Run two consumers of one Kafka group as real processes, and suspend, delay or kill the first one by a real signal.
+"""Run two consumers of one Kafka group as real processes, and suspend or kill the first one by a signal, or delay it.
 
 The consumers write into three tables of PostgreSQL:
 

@@ -201,10 +201,10 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines that the process `pid` wrote into its pipe, and whether the process was killed.
+    """Return the lines that the process `pid` wrote into its pipe, and whether this function killed the process.
 
-    `reading` is the file descriptor from which to read. The process is killed if it takes more than `PATIENCE` s, or if
-    the parent of this process has ended.
+    `reading` is the file descriptor from which to read. The function kills the process if it takes more than `PATIENCE`
+    s, or if the parent of this process has ended.
     """
     reports, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE

@@ -23,7 +23,7 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 def notebook_folder(named: Path | None = None) -> Path:
     """Return the folder with the notebooks: `named` or its subfolder `notebooks`.
 
-    Without `named`, it is `notebooks` in the current folder, the current folder, or the checkout's folder of notebooks.
+    Without `named`, it is the first of these with a notebook: `./notebooks`, the current folder, the checkout's folder.
     Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]

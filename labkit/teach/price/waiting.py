@@ -35,7 +35,7 @@ SHORTEST, LONGEST, MOST = 0.1, 10.0, 5
 LOOKS = 0.005
 """The number of seconds between two polls of a reader, and between two attempts to get the lock."""
 PATIENCE = 60.0
-"""The number of seconds after the expected end of a job at which the measurement fails."""
+"""The number of seconds that the measurement waits for a job after its expected end, before it fails."""
 
 
 class Measured(NamedTuple):

@@ -1,7 +1,7 @@
 """Store a learner's predictions in the progress file next to the notebooks, or in memory if it cannot be written.
 
 A prediction can be changed until its answer is shown. Learners own the file and may put anything into it, so all its
-content is validated. Nothing is stored for a learner who made no prediction.
+content is validated. Nothing is stored for a learner who neither predicts nor asks for the answer without a prediction.
 """
 
 import os
@@ -81,7 +81,7 @@ def note_outcome(question: Question, prediction: Prediction, words: Answers) -> 
 def listed(questions: Iterable[Question]) -> str:
     """Return a table of the stored predictions for these questions; an empty text if there are none.
 
-    The last line counts the predictions in each state, such as `right`.
+    The last line counts the predictions that are `right`, `other` (wrong) and `skipped`.
     """
     rows = [("prediction", "you said", "it was", "")]
     states = []

@@ -89,7 +89,7 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return a value that a run measured as texts, to compare it with a prediction.
+        """Return as texts a value that a run measured, to compare it with a prediction.
 
         Returns the right answer if `value` is None. Raises `InvalidInput` unless `value` is a number, a text, a truth
         value, or several of these.
