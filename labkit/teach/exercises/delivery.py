@@ -38,10 +38,7 @@ def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a large message id and a table, which has the same id or similar ones.
-
-    An id similar to `large` is for example `large` + 1.
-    """
+    """Yield pairs of a large message id and a table, which has the same id or similar ones, such as `large` + 1."""
     large = variant["large"]
     for number in (large, *numbers_alike(large)):
         yield number, [3, large, 7]

@@ -110,10 +110,9 @@ def padded(word: str) -> Iterator[Step]:
 
 
 def numbers_alike(step: Step) -> Iterator[Step]:
-    """Yield copies of a step, with other numbers, to which a learner's function may give equal keys.
+    """Yield copies of a step that differ only in their number, and to which a learner's function may give equal keys.
 
-    It does so if it cuts or rounds the number, or uses only a remainder of it. All copies have the run and the name of
-    the step.
+    It does so if it cuts or rounds the number, or uses only a remainder of it.
     """
     numbers = [*_NUMBERS, step.number, *(step.number + 10**power for power in range(2, DIGITS))]
     numbers += [step.number + 2**power for power in range(4, 30)]
