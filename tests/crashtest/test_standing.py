@@ -125,7 +125,7 @@ def test_interleaved_writes_are_said_to_have_no_order() -> None:
     names = ["write store/all.txt #1", "write store/done #1", "write store/all.txt #2"]
     rows = [user_row(each) for each in SAMPLES]
     found = standing(names, rows, ends="exit")
-    assert "interleaved" in found.because
+    assert "alternate" in found.because
     assert found.text() == found.because
 
 

@@ -95,7 +95,7 @@ class Standing(NamedTuple):
 
     def _restart_lines(self) -> Iterator[str]:
         if not self.readings:
-            yield "No cell of the table has this order, for example because no restart reads one of its writes."
+            yield "No cell of the table has this order, for example because it has a write that no restart reads."
             return
         yield "The record does not show what happens to repeated rows, or what a restart reads. For each case:"
         yield columns([(f"  {each.chosen}", _guarantee_text(each)) for each in self._telling()])
@@ -142,7 +142,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the system calls in the record at `path`, a file or the folder that `labkit effects` wrote.
+    """Return the names of the system calls in the record at `path`: a JSON file, or a folder from `--out` that has one.
 
     Raises `InvalidInput` if there is no such record.
     """

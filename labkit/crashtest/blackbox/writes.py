@@ -1,7 +1,7 @@
 """Derive the order of the durable writes of one step from the recorded effects of a real pipeline.
 
 A table says which kind of write each effect is: a row has a pattern of the effect's name, and its meaning. An effect
-that no row matches is an error, because without it the order would be a guess. The kinds of writes come from
+that no row matches is an error, because without its meaning the order would be a guess. The kinds of writes come from
 `labkit.sim.writes`; all knowledge of engines is in `writes.toml`.
 """
 
@@ -155,7 +155,7 @@ class AtomicWrite(NamedTuple):
 
 
 Step = tuple[AtomicWrite, ...]
-"""The writes that one step of a recorded run, such as a batch, made, in order."""
+"""The writes of one step of a recorded run, such as a batch, in order of time."""
 
 
 def order_of(step: Step) -> tuple[AtomicSet, ...]:
@@ -215,16 +215,14 @@ def orders(
             raise InvalidInput(
                 f"the recorded steps differ: step 1 writes in the order {order_text(order_of(steps[0]))!r}, step "
                 f"{number} in the order {order_text(order_of(step))!r}. If labkit split the run at the wrong places, "
-                "name the effect that ends every step with `ends` (--ends); otherwise the run has no single order."
+                "use `ends` (--ends) to name the effect that ends every step. If the places are right, the steps "
+                "really write in different orders."
             )
     return Orders(tuple(steps))
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return those `names` of system calls that no row of `table` matches, each once and without its running number.
-
-    For example, `rename a` stands for `rename a #1` and `rename a #2`.
-    """
+    """Return those `names` of system calls that no row of `table` matches, each once and without its number (` #2`)."""
     return list(dict.fromkeys(without_number(name) for name in names if not _row(name, table)))
 
 
@@ -305,7 +303,7 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
         raise InvalidInput(
-            f"kinds of writes in a step are interleaved ({write_order}), so they have no order; omit `ends` "
-            "(--ends), or name an effect that ends every step."
+            f"within one step, writes of different kinds alternate ({write_order}), so no kind comes before the other; "
+            "omit `ends` (--ends), or give it an effect that ends every step."
         )
     return tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items())
