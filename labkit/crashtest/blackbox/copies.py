@@ -1,8 +1,8 @@
 """Run a pipeline several times in parallel, each time in its own copy of the user's folder, if runs do not interfere.
 
-A trial decides: the pipeline runs in all copies at the same time without a crash. It must not send to a server or touch
-a file that another copy touches. Every reader must return the rows of its own copy, and none after that copy was
-emptied.
+A trial decides: the pipeline runs in all copies at the same time without a crash. No two of these runs may send to the
+same server or change the same file, and none may change the user's own folder. Every reader must return the rows of its
+own copy, and no rows after that copy was emptied.
 """
 
 import os

@@ -24,7 +24,7 @@ EXTREMES = {
     NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
     TORN: "everything reached the disk, but only half of the newest write that was not synced",
 }
-"""The extreme states that are tried at each point, each with what reached the disk in it and what was lost."""
+"""The extreme states that the test tries at each point, by name; the text says what reached the disk."""
 
 Content = bytes | Path
 """The contents of a file in the model: its bytes, or the path of a copy of the file."""
@@ -259,7 +259,7 @@ class Disk:
         return tuple({name: content for name, content in each.items() if not is_rebuilt(name)} for each in every)
 
     def extremes(self) -> "Iterator[tuple[str, tuple[Tree, ...]]]":
-        """Yield the extreme states that a power cut may leave, such as the one without everything that was not synced.
+        """Yield the extreme states that a power cut may leave, such as the one that loses all that was not synced.
 
         Each is a pair: the state's name, one of the keys of `EXTREMES`, and the contents of each folder.
         """

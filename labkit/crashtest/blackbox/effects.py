@@ -1,10 +1,10 @@
 """Name the durable effects of a pipeline, so that the same effect has the same name in every run.
 
 A name such as `rename offsets/<n> #2` consists of the kind of system call, the file or server, and a running number
-among such calls on that file. Everything that differs from run to run is masked: ids, process numbers, times, temporary
-names, and the numbers of log entries (`offsets/3`), because the order shows them anyway. Numbers that distinguish files
-of one step (`part-00001`) stay, because chance decides the order of such files. A message for a server gets its name
-from its first bytes, if they are recognised.
+among such calls on that file. Ids, process numbers, times and temporary names are masked, because they differ from run
+to run. So are the numbers of log entries (`offsets/3`), because the order shows them anyway. Numbers that distinguish
+files of one step (`part-00001`) stay, because chance decides the order of such files. A message for a server gets its
+name from its first bytes, if they are recognised.
 """
 
 import fnmatch
@@ -55,7 +55,7 @@ _ATTEMPT = re.compile(r"(?<=_)(attempt_<n>_\d+_[mr]_\d+_)\d+|^(\d{5}-)\d+(?=-<uu
 _SMALLEST_PID = 100
 
 RETURN = "return"
-"""The `Call.name` of a LINE at which the user's code only has to return."""
+"""The `Call.name` of a LINE that is no line, but the return from the outermost function of the user's code."""
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
@@ -99,9 +99,10 @@ def _days_around(day: int) -> frozenset[str]:
 
 
 def times_in(body: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the times of this test in a file's bytes, in the order of the text, if they have fractions of a second.
+    """Return the times in a file's bytes that are more precise than a second, in the order of the text.
 
-    Each time is a pair (format, text) that sorts by time among those of one format.
+    A time after a date counts only if the date may be that of this test. Each result is a pair (format, text); the
+    pairs of one format sort by time.
     """
     text = body.decode("latin-1")
     found = [(at.start(), at[0]) for at in _UNIX_TIME.finditer(text)]
@@ -261,9 +262,10 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
+    """Return the masked paths, such as `offsets/<n>`, whose files are perhaps not always written in the same order.
 
-    For such a path, the running number of a call (`#2`) would mean another file in each run.
+    Their numbers were out of order, or several threads of a process wrote the files. So the running number of a call
+    (`#2`) could mean another file in each run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

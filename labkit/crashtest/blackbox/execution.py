@@ -28,9 +28,9 @@ from labkit.host.syscalls.waiting import others_can_go_on
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
 PATIENCE = 3.0
-"""A later start may be silent for this multiple of the longest silence in the run without a crash."""
+"""A later start may have no effect for this multiple of the longest such silence in the run without a crash."""
 LATE_SECONDS = 3.0
-"""How long a call is held while the other threads go on, if they can go on that long."""
+"""The maximum seconds for which labkit holds a call so that other threads can go on."""
 EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
@@ -89,9 +89,9 @@ class Start:
     states: Mapping[str, State] = field(default_factory=dict)
     """The state of the files before each effect, by the effect's name; also before an effect that a kill prevented."""
     late_from: int | None = None
-    """How many effects came before the call that was held while the others went on; None if no call was."""
+    """How many effects came before the call that was held while other threads went on; None if no call was held."""
     unmodelled: str = ""
-    """What a failed sync should have lost and labkit cannot remove, such as names in a folder; usually empty."""
+    """What a failed sync loses on a real disk and labkit cannot take back, such as names in a folder; usually empty."""
 
 
 Note = Callable[[Call], None]
@@ -147,11 +147,11 @@ class Execution:
     files: RunFiles | None = None
     fault: Fault | None = None
     late: bool = False
-    """Whether the call at the point `at` is held while the other threads go on, and the kill comes only then."""
+    """Whether the call at the point `at` is held while the other threads go on, and the kill comes after that."""
 
     def __post_init__(self) -> None:
         self._held: Call | None = None
-        """The call at the point, if it is held while the others go on; `_late_since` is the time since when."""
+        """The call at the point, if it is held while other threads go on; `_late_since` is the time when this began."""
         self._late_since = 0.0
         self._late_from: int | None = None
         self._unsynced = Unsynced()
@@ -172,7 +172,7 @@ class Execution:
             output=log,
             decide=self.decide,
             tick=self.tick,
-            # A recovery shows where a second crash can cut a write.
+            # Starts without a kill need the contents as well: a recovery shows where a second crash can cut a write.
             contents=self.at is None or self.at.cut > 0,
         )
         self._unsynced.drop()

@@ -27,16 +27,19 @@ from labkit.host.syscalls.waiting import others_can_go_on
 QUICK_READ = 0.5
 """The reader is called at every effect only if a reading takes at most this many seconds."""
 HELD_SECONDS = 4.0
-"""The timeout of a reading at an effect in seconds, far more than a reader needs that waits for no lock."""
+"""The seconds that a reading at an effect may take, far more than a reader needs if it waits for no lock."""
 ASLEEP, ASLEEP_SECONDS = 3.0, 0.5
-"""A reader that sleeps `ASLEEP` times as long as a usual reading, at least `ASLEEP_SECONDS`, waits for a lock.
+"""A reader that sleeps `ASLEEP` times as long as a usual reading, and at least `ASLEEP_SECONDS`, waits for a lock.
 
-Less than half a second shows no lock, because a reader that asks a server sleeps as well.
+A shorter sleep does not show a lock, because a reader that asks a server sleeps as well.
 """
 MOST_SKIPPED = 16
-"""After 1, 2, 3, ... failed readings, the next 1, 3, 7, ... effects of the family have none, at most this many."""
+"""The most effects of one family at which the reader is not called in a row.
+
+After 1, 2, 3, ... failed readings at such effects, it is not called at the next 1, 3, 7, ... of them.
+"""
 READINGS = 3
-"""The number of timed readings of the empty store. The fastest counts, because the others had to wait."""
+"""The number of timed readings of the empty store. The fastest counts, because the others probably had to wait."""
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
 
@@ -66,8 +69,8 @@ class Glances:
     """Calls the user's reader before each system call with a durable effect, while the pipeline is stopped there.
 
     A slow reader is not called. A reader that had to wait for a lock is not called again while the same files are
-    locked. Otherwise the load of the machine would decide which calls of the reader succeed, and so which crash points
-    the test chooses.
+    locked. If it were, the load of the machine would decide which calls of the reader succeed, and so which crash
+    points the test chooses.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class Glances:
         """
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
-        """The locks of the pipeline while the reader last waited for one."""
+        """The locks that the pipeline held when the reader last had to wait for one."""
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -242,10 +245,7 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
 
 
 def _made_by_reader(harness: Harness, before: Files) -> list[str]:
-    """Return a list with one note if the reader has changed files in the watched folders, otherwise an empty list.
-
-    `before` has the files before the reader ran.
-    """
+    """Return a note, in a list, if the reader has changed files in the watched folders since `before`; otherwise []."""
     own = harness.folder.parent  # the folder of labkit's own files, such as the reader's log
     paths = changed(before, files_in(harness.settings.watched), harness.namer(), own)
     made = sorted(Path(path).name for path in paths)

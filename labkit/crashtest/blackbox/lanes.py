@@ -89,7 +89,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Return the names of all lanes (kinds of writes, such as `marker`); those that the user added come last."""
+        """Return the names of all lanes (purposes, such as `decision`); those that the user added come last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 

@@ -39,7 +39,7 @@ class Lines:
         """The lines of first starts, by the name of the effect."""
         self._begun: dict[tuple[_Shape, Line | None], _Series] = {}
         self._at: dict[int, _Series] = {}
-        """The place in its series at which each thread is."""
+        """The place of each thread in its series of writes, by the thread's id."""
         self._can_read = can_read()
         self._missed = False
 

@@ -2,8 +2,8 @@
 
 The test never crashes before a write to such a file, so the report names the files. A file is state if a later start
 reads or changes it. It is also state if a later start leaves it alone although a start from nothing creates it, because
-the start may have looked for the name. If there is such state, the guarantee is unknown. A name with a random part is
-no state, because no later start can look for it.
+the later start may have looked for its name. If there is such state, the guarantee is unknown. A file whose name has a
+random part is no state, because no later start can look for it.
 """
 
 import fnmatch
@@ -89,7 +89,7 @@ class Changes:
     """The files that the start emptied to write them anew, each with whether something had read it before."""
     reads: FileReads | None = None
     whole: bool = False
-    """Whether the start came to its end. If not, it might still have opened a file that it has not opened yet."""
+    """Whether the start came to its end. If not, it might have opened further files later."""
 
     def __call__(self, call: Call) -> None:
         """Note a system call that is about to happen."""
@@ -168,11 +168,11 @@ class Outside:
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._elsewhere = Elsewhere(watched, ignored)
         self.named: set[str] = set()
-        """The files that starts made, changed or removed, except starts that were killed."""
+        """The files that were made, changed or removed by starts that came to their end."""
         self._known: set[str] = set()
         """The files that any start made, changed or removed."""
         self._made: set[str] = set()
-        """The files that starts created, except starts that were killed."""
+        """The files that were created by starts that came to their end."""
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
@@ -206,7 +206,7 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used the file `path`, which it did not read; None if this does not show that it is state.
+        """Return how a start used the file `path`, which it did not read; None if the file need not be state.
 
         A start uses a file in two ways. It changes the file again, or it leaves the file alone although a start from
         nothing makes it: perhaps the start looked for the file's name. The second way counts only with `again`, which

@@ -58,8 +58,8 @@ class Journal:
     ) -> WatchedRun:
         """Run a command, and record the system calls by which it changes the folders.
 
-        `decide` decides about calls of the given `kinds`; others always happen. The record has the bytes of writes, so
-        `contents` is ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
+        `decide` decides about calls of the given `kinds`; calls of other kinds always happen. The record has the bytes
+        of writes, so `contents` is ignored. The other arguments are those of `labkit.host.syscalls.watching.watch`.
         """
 
         def record(call: Call) -> Decision:

@@ -55,16 +55,16 @@ _PAUSE = 0.1
 READ_AGAIN = 10.0
 """A reader that fails although no process of the pipeline runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
-"""The same between crash and restart, in seconds; it is shorter, as no process is left that could hold a lock."""
+"""The same for a reading between crash and restart; shorter, because no process is left that could hold a lock."""
 FAILED_AGAIN = 3
 """How often a failing restart is repeated at most; after the first time only if it had a durable effect."""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 WAITS_SECONDS = 2.0
-"""A second instance that makes no system call for this many seconds waits for the first one, and is killed."""
+"""A second instance without a system call for at least this many seconds waits for the first one, and is killed."""
 
 SHOWN_EFFECTS = 3
-"""How many effects a note on a late call names."""
+"""How many effects a note names of those that other threads made while labkit held a call."""
 
 # Notes on runs, and reasons why a run is stuck or unknown; most of them are only the beginning of the text.
 OUTAGE = "readers have an outage"
@@ -130,23 +130,23 @@ class Harness:
         self.settings, self.helpers = settings, helpers
         self.folder, self.mark = folder, mark
         self.wanted: list[Any] | None = None
-        """The rows that are due, as the user gave them; None without `--expected`."""
+        """The rows that are due, as `--expected` or the input of a sink's test gives them; None if neither does."""
         self.expectation: Expectation | None = None
-        """The rows that are due, and how the reader returns them, as the run without a crash shows; None before it."""
+        """The rows that are due, and how the reader returns them, as the run without a crash shows; until then None."""
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
-        """The masked paths for which names of effects keep the files' numbers, as chance decides the files' order."""
+        """The masked paths for which names of effects keep the files' numbers, because the files' order is random."""
         self.logs: frozenset[str] = frozenset()
-        """The masked paths of files that look like logs, before whose effects the test crashes last."""
+        """The masked paths of files that look like logs; the test tries crashes before effects on them last."""
         self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
         self.late = SETTLED
         """The seconds that rows may take to arrive after the command has ended; 0 if it keeps nothing but files."""
         self.waited_in_vain = Event()
-        """Set after a run that repeated an idle start in vain; then no run of any harness repeats idle starts."""
+        """Set after a run repeated a start that did nothing, in vain; then no run of the test repeats such starts."""
         self.lines = Lines()
         self.reads_first = False
         """Whether each run begins with a reading, because the first call of a reader may create the store."""
@@ -310,7 +310,7 @@ class Harness:
             if start.watched.held is None:
                 raise JobFailed(f"{ENDED_MEANWHILE}: {self.ending_of(start)}")
             meanwhile = ", ".join(each.name for each in start.effects[start.late_from :][:SHOWN_EFFECTS])
-            run.notes.append(f"while the call was late, the others went on with {meanwhile or 'nothing lasting'}")
+            run.notes.append(f"while the call was late, other threads went on with {meanwhile or 'nothing lasting'}")
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
         self._prove(run, start, at)

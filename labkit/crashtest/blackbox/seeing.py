@@ -27,7 +27,7 @@ ARRIVING = 3
 TOLD_BY_SYNC = ("-wal",)
 """The endings of files whose sync can change rows: after it, SQLite publishes its log through shared memory."""
 
-NOT_CALLS = "--watch DIR names a folder in which it may write; a process that was started before cannot be seen"
+NOT_CALLS = "--watch DIR names a folder in which it may write; a process started before the test cannot be seen"
 NOT_LINES = "only your Python in the driver is seen, and neither Spark's workers nor the JVM"
 """What each way of watching (system calls, or lines of Python) cannot see, for messages about unseen writes."""
 
@@ -144,7 +144,7 @@ def unseen_files(paths: Sequence[str]) -> list[str]:
     """Return a reason for doubt, in a list, if the files at `paths` changed and no effect names them; otherwise []."""
     if not paths:
         return []
-    remedy = "a process that was started before cannot be seen; --ignore GLOB if nobody depends on the file"
+    remedy = "a process started before the test cannot be seen; --ignore GLOB if nobody depends on the file"
     return [f"something writes unseen: {_names(paths)} changed without a crash, and no effect names it ({remedy})"]
 
 

@@ -1,6 +1,6 @@
 """Removes the bytes of files that would be lost because their sync has failed.
 
-Linux reports an error of the disk once, at the next sync, and then takes the pages for written. A program still reads
+Linux reports an error of the disk once, at the next sync, and then treats the pages as written. A program still reads
 them from the cache, and a later sync succeeds, but they never reach the disk (Rebello et al., "Can Applications Recover
 from fsync Failures?", USENIX ATC 2020). So labkit drops them after the start in which the sync failed.
 """
@@ -36,7 +36,7 @@ class Unsynced:
         """The files with bytes that were overwritten since the last sync."""
         self._lost: _Lost | None = None
         self.unmodelled = ""
-        """What a failed sync should have lost and `drop` cannot remove, such as names in a folder; usually empty."""
+        """What a failed sync loses on a real disk and `drop` cannot remove, such as names in a folder; or empty."""
 
     def note(self, call: Call) -> None:
         """Record a system call that is about to happen."""
