@@ -1,5 +1,5 @@
 """Crash-tests a user's own Spark sink or pipeline: finds its durable effects, kills a real job at each, and judges.
 
-`labkit.spark` runs the job, kills it and proves the kill; `labkit.core.judge` judges the rows that are left. The user's
-file with the sink is tested as it is, without any code for the test.
+`labkit.host.syscalls` watches and kills the job, `labkit.crashtest.blackbox` proves each kill, and `labkit.core.judge`
+judges the rows that are left. The user's file with the sink is tested as it is, without any code for the test.
 """

@@ -24,7 +24,7 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a package in the range of a bisection. It tests only final ones that were not yanked."""
+    """The versions of a package in the range of a bisection. Only `versions` are tested: final ones, not yanked."""
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -55,10 +55,7 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the two ends of a range `FIRST..LAST`. Raises `InvalidInput` for a text of another form.
-
-    An end that is left out is None.
-    """
+    """Return the ends of a range `FIRST..LAST`, None for one left out. Raises `InvalidInput` for any other text."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")
@@ -82,14 +79,14 @@ def _version(text: str) -> Version | None:
 
 
 Sides = Mapping[int, str | None]
-"""The side of each version that was tried, by its position in the range; None if the version has no side."""
+"""The side (test result) of each tested version, by its position in the range; None if the test was inconclusive."""
 
 
 def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
     `sides` maps the index of each tested version to its test result; None is an inconclusive result. The bisection
-    tests both ends of the range first. If the result at an end is inconclusive, it tests the version next to this end.
+    tests both ends of the range first. From an end, it goes on inwards until a version has a conclusive result.
     Then it goes through the conclusive results in the order of their versions, takes the first two successive ones that
     differ, and tests the untested version nearest to the middle between their versions.
     """
@@ -170,7 +167,7 @@ class Change(NamedTuple):
     before: Trial
     after: Trial
     undecided: tuple[str, ...]
-    """Versions between them that were tried and have no side."""
+    """The versions between them whose tests were inconclusive."""
     untried: tuple[str, ...]
 
     @property
@@ -202,7 +199,7 @@ class Answer:
     package: str
     range: Range
     trials: Mapping[int, Trial]
-    """The outcome of each version that was tried, by its position in the range."""
+    """The test of each version that was tested, by the version's position in the range."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -13,7 +13,7 @@ from labkit.core.judge import Guarantee, satisfies
 from labkit.crashtest.claim import Strength
 
 SHOWN = 8
-"""The number of runs that the description lists."""
+"""The number of runs that each list in the description names."""
 
 VIOLATED = "violated"
 
@@ -26,7 +26,7 @@ class ClaimPart(Struct, frozen=True):
 
 
 class CoveragePart(Struct, frozen=True):
-    """The numbers of crash points and of required runs with two crashes, and how many of each were tried."""
+    """The numbers of crash points and of directed runs (which a complete test also needs), and how many were tried."""
 
     found: int
     tried: int
@@ -77,7 +77,7 @@ class ReportPart(Struct, frozen=True):
     runs: list[RunPart]
     command: str
     faults: dict[str, FaultPart] = {}
-    """The claims about faults, by the name of the fault; empty in a report of a sink."""
+    """The claims about the kinds of faults that the user asked for (`--fault`), by the name of the fault."""
     why: str | None = None
 
     @property
@@ -124,8 +124,8 @@ class Comparison:
     def change(self) -> Change:
         """Whether the later report is weaker, is not weaker, or knows too little to tell.
 
-        It is weaker if it violates a property that the earlier one does not, or if a guarantee (under crashes, or under
-        one kind of fault) is weaker.
+        The later report is weaker if it violates a property that the earlier one does not violate, or if its guarantee
+        under crashes, or under one kind of fault, is weaker.
         """
         before, after = self.before, self.after
         if before is None:

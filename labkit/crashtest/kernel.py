@@ -1,4 +1,4 @@
-"""Tests a sink as a pipeline: a plain Spark job writes into it, and is killed at system calls of Python and the JVM.
+"""Tests a sink as a pipeline: a plain Spark job writes into it, and labkit kills the job at its system calls.
 
     labkit crashtest sink.py:write_batch
 

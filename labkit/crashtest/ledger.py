@@ -26,12 +26,12 @@ class Job(NamedTuple):
     perform: Callable[[Any, Any], None] | None = None
     """Performs the run, given the harness and the record of the run (`labkit.crashtest.blackbox.runs`).
 
-    None for a doubt about the test's view, which needs no run, and for a power cut, which needs several.
+    None for a doubt whether the test saw every write, which needs no run, and for a power cut, which needs several.
     """
     fault: str = ""
     """The kind of fault that a call suffers in the run; empty for a run without one."""
     crashes: tuple[Any, ...] = ()
-    """The crash points of the run in order (`labkit.crashtest.blackbox.points`), if it is named after them."""
+    """The crash points of the run in order (`labkit.crashtest.blackbox.points`), if the run is named after them."""
 
 
 def unknown(job: Job, why: str) -> Result:
@@ -50,7 +50,7 @@ class Ledger:
         self.side_by_side = 1
         """The number of runs that go on in parallel."""
         self._numbers: dict[str, int] = {}
-        """The number of each run after the one without a crash, by id, in the order in which they began."""
+        """The running number of each run that has begun, by id; the run without a crash, number 1, is not listed."""
         self.total = 0
         """The number of runs, including the one without a crash; at first the largest possible number."""
         self.is_total_known = False

@@ -45,7 +45,7 @@ h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
 """
 
 MOST_RUNS = 24
-"""The number of runs that the page lists by name, beginning with the weakest; its table counts all of them."""
+"""The number of runs that the certificate lists by name, beginning with the weakest; its table counts all runs."""
 
 SEEN_BY = {
     KERNEL: "the system calls of every program",
@@ -216,7 +216,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
         yield f"{left} of {coverage.found} points have no run of their own."
     if coverage.directed > coverage.directed_tried:
         left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
-        yield f"{left_out} directed runs, which no run with one crash can replace, were not made."
+        yield f"{left_out} directed runs, which no plain run with one crash can replace, were not made."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} possible runs with a crash in a recovery were not made."

@@ -1,7 +1,7 @@
 """Generates the input rows of a job under test, and identifies them again among the rows that a reader returns.
 
-Every generated row has an id and an amount. Each amount is a digit of its own in the sum of its key's amounts, so that
-even a sink that only stores sums hides neither a duplicate nor a loss.
+Every generated row has an id and an amount. The amounts of a key are different powers of 64, so that each row has its
+own digit in their sum. So even a sink that only stores sums hides neither a duplicate nor a loss.
 """
 
 import json
@@ -168,7 +168,9 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     """Return the form of `seen`, the rows after a run without a crash. Raises `InvalidInput` for any other form."""
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
-            raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
+            raise InvalidInput(
+                "the reader's rows have no id; return (id, ...) rows or, without --rows, (key, sum of amounts) rows."
+            )
         if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
             raise InvalidInput(
                 "the reader returns the number of rows of each key, which does not show which rows are there; return "

@@ -15,7 +15,7 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.crashtest.rows import Rows, Seen, Shape, named, row_counts
 
 SETTLED = 4.0
-"""The number of seconds after a run for which missing rows may still arrive; then they count as lost."""
+"""The number of seconds after a run for which missing rows may still arrive; after that, they count as lost."""
 
 
 class Sample(NamedTuple):
@@ -113,7 +113,7 @@ def _mark_early(living: dict[Record, list[Life]], ids: set[int]) -> None:
 
 
 def _of_keys(readings: Sequence[Counted]) -> list[Life]:
-    """Return a `Life` for each value that a key had over time, if the store keeps only the last row of a key.
+    """Return a `Life` for each value that a key had over time, in a store that keeps only the last row of each key.
 
     If the last reading lacks a key, all values of this key count as aborted. If a reading has a second row of a key,
     this row gets a made-up key, so that it counts as a row that was not in the input.

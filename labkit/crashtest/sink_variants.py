@@ -1,4 +1,4 @@
-"""Further runs that only a sink allows: faults of a query's identity, the death of one task, and a large batch.
+"""Further runs that only the test of a sink makes: two queries, other or new rows, the death of a task, a large batch.
 
 Each function performs one run with the harness of the test; the store was emptied before it.
 """
@@ -33,10 +33,10 @@ from labkit.host.processes import wire
 from labkit.host.syscalls.calls import CallKind
 
 COMMIT = "rename checkpoint/commits/<n> #"
-"""The beginning of the name of the effect by which Spark decides that a batch is over."""
+"""The beginning of the name of the effect by which Spark records that a batch is finished."""
 
 NO_TASK = "pyspark.sql."
-"""How the module's name begins in a worker that serves the driver, for example to commit for a data source."""
+"""The beginning of the names of modules whose workers serve the driver, for example to commit for a data source."""
 
 _DEAD_SECONDS = 10.0
 
@@ -51,7 +51,7 @@ class SinkVariants(Further):
     words: Callable[[Path], str]
     """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
-    """Whether the test observes only lines of Python, and so neither the engine's commits nor its workers."""
+    """Whether the test observes only lines of Python in the driver, so neither the engine's commits nor its workers."""
     before_last: Callable[[], None] = lambda: None
     """Called before the last run with a large batch, which is the last run of the test."""
     _large: list[Point] = field(default_factory=list)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MASTER = "local[1,2]"
-"""One task at a time, as in a driver under test."""
+"""One task at a time; a task that fails is tried once more."""
 
 DAEMON = "pyspark.daemon"
 """The module that starts Spark's Python workers, a word of their command lines."""

@@ -39,7 +39,7 @@ _LOOK_SECONDS = 0.05
 """The seconds between two looks at whether a reader sleeps."""
 
 MOST_ROWS = 1_000_000
-"""The most rows that a reader may return at once; a test writes a few dozen."""
+"""The most rows that a reader may return at once, far more than the rows that a test generates."""
 
 
 class ReaderFailed(LabError):

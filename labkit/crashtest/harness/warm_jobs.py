@@ -53,8 +53,8 @@ class WarmJob:
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
-        # A mark of its own: after each run, the test kills every process with its mark, but this one waits for a later
-        # run.
+        # A mark of its own, because the test kills every process with the test's mark after each run, and this process
+        # waits for a later run.
         self._mark = uuid.uuid4().hex
         words = own_python("-B", "-m", "labkit.crashtest.harness.plain_job", "wait", str(job), str(place))
         self.ahead = Ahead(words, folder=folder, environment={**environment, MARK: self._mark}, output=self.log)
