@@ -142,7 +142,7 @@ def test_a_whole_test_chooses_the_run_that_shows_the_harm(name: str) -> None:
     with campaign_on(name) as running:
         running.healthy()
         running.run_all(running.jobs())
-        chosen = [*running.second_crashes(every=True), *running.new_states(running.recoveries())]
+        chosen = [*running.second_crashes(every=True), *running.new_states()]
     ids = {job.id for job in chosen}
     assert set(expected()[name]["shown_by"]) <= ids
     # Where a row ends is known only from the bytes of the restart's write.
@@ -170,11 +170,9 @@ def test_a_second_crash_also_comes_where_nobody_read_after_the_first() -> None:
         at = running.points[shown_by.removeprefix(UNREAD).partition(THEN)[0]]
         running.run_all([single_job(at)])
         assert [job.crashes for job in running.second_crashes() if job.id.startswith(UNREAD)] == [(at,)]
-        assert (
-            running.new_states(running.recoveries(unread=True), unread=True) == []
-        )  # so far, nothing is known of a restart that no reading precedes
+        assert running.new_states(unread=True) == []  # so far, nothing is known of a restart that no reading precedes
         running.run_all([unread_job((at,))])
-        found = {job.id: job for job in running.new_states(running.recoveries(unread=True), unread=True)}
+        found = {job.id: job for job in running.new_states(unread=True)}
         [result] = running.run_all([found[shown_by]])
     assert result.violated == ("duplicate",)
 
@@ -217,6 +215,18 @@ def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary
         assert len(running.pairs) > 3 * len(running.directed)
         assert running.comparison is not None
         assert running.comparison.blurred() == []
+
+
+@pytest.mark.slow
+def test_a_job_with_a_database_is_closed_also_for_restarts_that_no_reading_precedes() -> None:
+    """The reader rolls a transaction of SQLite back, so the restarts without a reading find other files."""
+    with campaign_on("right_one_transaction") as running:
+        report = running.everything()
+    coverage = report.summary.coverage
+    assert (str(report.claim), coverage.closed, coverage.states_left) == ("exactly-once", True, 0)
+    assert any(len(crashes) > 1 for crashes in running.unread)
+    running.unread.popitem()
+    assert not running.report().summary.coverage.closed
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -23,7 +24,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
-from labkit.crashtest.blackbox.execution import ENDED_MEANWHILE, NEVER_REACHED, NOT_SUFFERED
+from labkit.crashtest.blackbox.execution import ENDED_MEANWHILE, NEVER_REACHED, NOT_SUFFERED, Start
 from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
@@ -65,13 +66,14 @@ from labkit.crashtest.blackbox.points import (
     choose,
     effect_of,
     families,
+    name_of,
     points,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
 from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import BETWEEN_LINES, PipelineSettings, pipeline_settings
-from labkit.crashtest.blackbox.states import Comparison
+from labkit.crashtest.blackbox.states import Comparison, State
 from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, picture, plain, text
 from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.harness.leftovers import MARK, own_folder
@@ -155,7 +157,7 @@ class Campaign:
         self.crashed: dict[Crashes, PipelineRun] = {}
         """The runs with crashes that proved something, except crash loops, by the points of the crashes."""
         self.unread: dict[Crashes, PipelineRun] = {}
-        """The same for the runs in which nobody read between the first crash and the restart."""
+        """The same for the runs in which nobody read before the end."""
         self.comparison: Comparison | None = None
         """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
@@ -268,7 +270,8 @@ class Campaign:
             chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
-        unread = [unread_job((point,)) for point in self._altered_by_reader()]
+        roots = {at[0]: at for at in self._altered_by_reader() if len(at) == 1}
+        unread = [unread_job(roots[point]) for point in self._ranking.ordered(roots)]
         late = list(map(late_job, self._overtaken()))
         if changed is not None:
             unread, late = [], []
@@ -280,10 +283,10 @@ class Campaign:
             unread, late = unread[: self.most.unread], late[: self.most.late]
         return [*map(crashes_job, chosen), *loops, *later, *unread, *late]
 
-    def _altered_by_reader(self) -> list[Point]:
-        """Return the points after whose crash the reader changed files, the most important ones first."""
-        altered = [at[0] for at, run in self.crashed.items() if len(at) == 1 and run.altered]
-        return self._ranking.ordered(altered)
+    def _altered_by_reader(self) -> list[Crashes]:
+        """Return the crashes after the last of which, and not after an earlier one, the reader changed files."""
+        altered = {at for at, run in self.crashed.items() if run.altered}
+        return [at for at in self.crashed if at in altered and not any(at[:end] in altered for end in range(len(at)))]
 
     def _overtaken(self) -> list[Point]:
         """Return the points of the calls that the next call could have overtaken, the most important ones first.
@@ -304,7 +307,11 @@ class Campaign:
         return list(map(later_job, ended[: self.most.ended]))
 
     def recoveries(self, *, unread: bool = False) -> Recoveries:
-        """Return the restarts that the runs so far have shown; with `unread`, those before which nobody read."""
+        """Return the restarts that the runs so far have shown.
+
+        With `unread`, these are the restarts in runs where nobody read before the end; otherwise, those in runs where
+        the reader was called after each crash.
+        """
         effects, harness = self._seen.effects, self.harness
         recovered = [
             {at: start for at, run in runs.items() if (start := harness.recovery_of(run)) is not None}
@@ -315,11 +322,11 @@ class Campaign:
         if starts and not self.settings.unwatchable:
             self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
-            singles = [each[at] for each in recovered[: 1 + unread] for at in each if len(at) == 1]
-            known += [state for start in singles for state in islice(start.states.values(), 1)]
-            tried = [at for at in recovered[0] if at[:-1] in recovered[0]] if unread else []
-            found_by = [recovered[0][at[:-1]].states.get(at[-1].name) for at in tried]
-            known += [state for state in found_by if state is not None]
+            found = [
+                [(at, state) for at, start in each.items() for state in islice(start.states.values(), 1)]
+                for each in recovered
+            ]
+            known += [state for at, state in [*found[0], *found[1]] if unread or len(at) == 1]
             key, order = partial(comparison.key, left_out=self._last), partial(comparison.order, left_out=self._last)
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             orders = {at: {name: order(each) for name, each in start.states.items()} for at, start in starts.items()}
@@ -328,24 +335,41 @@ class Campaign:
             written = frozenset((key(each), order(each)) for each in known)
             keys = [*map(key, known), *(each for found in before.values() for each in found.values())]
             parts: dict[Hashable, frozenset[Hashable]] = {each: each[0] for each in keys}
-            states = States(before, frozenset(map(key, known)), is_whole, orders, written, parts)
-        found = {at: start.effects for at, start in starts.items()}
-        return Recoveries(found, effects, families(effects, self._seen.showing), states)
+            tried = [state for _, state in [*found[0], *found[1]]]
+            restarted = len(frozenset(map(key, tried)))
+            if not unread:  # what a crash left counts as tried although the reader has changed it before the restart
+                tried += filter(None, (self._left_by(at, starts) for at in starts))
+            states = States(
+                before,
+                frozenset(map(key, known)),
+                is_whole,
+                orders,
+                written,
+                parts,
+                frozenset(map(key, tried)),
+                restarted,
+            )
+        restarts = {at: start.effects for at, start in starts.items()}
+        return Recoveries(restarts, effects, families(effects, self._seen.showing), states)
+
+    def _left_by(self, at: Crashes, starts: Mapping[Crashes, Start]) -> State | None:
+        """Return the state in which these crashes left the files; None if the last one cut a write."""
+        last = starts.get(at[:-1]) or self.crashed[at].starts[0]
+        return last.states.get(at[-1].name)
 
     def _states(self) -> dict[str, Any]:
         """Return the values of `Coverage` about states of the files; {} if they were not compared."""
         if self.comparison is None or self.is_part:
             return {}
-        recoveries = self.recoveries()
-        restarted, left = recoveries.counts()
-        altered = any(run.altered for run in self.crashed.values())
-        is_closed = not (left or altered) and recoveries.is_whole
+        recoveries, unread = self.recoveries(), self.recoveries(unread=True)
+        unread_left = [at for at in self._altered_by_reader() if at not in self.unread]
+        left = len(recoveries.left() | unread.left()) + len(unread_left)
         return {
-            "states": restarted,
+            "states": recoveries.restarted,
             "states_left": left,
-            "closed": is_closed,
+            "closed": recoveries.is_whole and not left,
             "every_state": self.most.every_state,
-            "new_in": recoveries.new_in()[:2],
+            "new_in": (recoveries.new_in() or unread.new_in())[:2],
         }
 
     def _notes_on_states(self) -> list[str]:
@@ -653,39 +677,43 @@ class Campaign:
         yield from self._while_time([job for job in jobs if job.id in self.directed - made])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
-        yield from self._until_closed(unread=True)
         yield from self._while_time(self.later_starts())
         yield from self._until_closed()
         yield from self._while_time(others[: max(left, 0)])
 
-    def _until_closed(self, *, unread: bool = False) -> Iterator[Sequence[Job]]:
+    def _until_closed(self) -> Iterator[Sequence[Job]]:
         """Yield runs that restart from new states of the files, until no such state is known or a limit is reached."""
-        made = 0
+        made = Counter[bool]()
         while not self.ledger.is_over():
-            recoveries = self.recoveries(unread=unread)
-            most = self.most.unread if unread else self._most_states()
-            jobs = self.new_states(recoveries, unread=unread)[: max(most - made, 0)]
-            if not jobs:
+            limits = {True: self.most.unread, False: self.most.states}
+            if self._is_refuted() and not self.settings.exhaustive:
+                limits = {unread: min(most, IF_REFUTED) for unread, most in limits.items()}
+            left = {unread: max(most - made[unread], 0) for unread, most in limits.items()}
+            jobs = {unread: self.new_states(unread=unread)[:most] for unread, most in left.items()}
+            self.ledger.total = max(self.ledger.total, 1 + self.ledger.planned + sum(map(len, jobs.values())))
+            several = [*jobs[True][:ROUND], *jobs[False][:ROUND]]
+            if not several:
                 return
-            self.ledger.total = max(self.ledger.total, 1 + self.ledger.planned + len(jobs))
-            jobs = jobs[:ROUND]
-            made += len(jobs)
+            made.update(job.id.startswith(UNREAD) for job in several)
             # What a cut write leaves is not known before the run, so `Coverage.states_left` does not count it.
-            self.directed |= {job.id for job in jobs if unread or job.crashes[-1].cut}
-            yield from self._while_time(jobs)
+            self.directed |= {job.id for job in several if job.crashes[-1].cut}
+            yield from self._while_time(several)
 
-    def _most_states(self) -> int:
+    def _is_refuted(self) -> bool:
         kept = (Guarantee.EXACTLY_ONCE, Guarantee.UNKNOWN)
-        is_refuted = any(each.stuck or each.guarantee not in kept for each in self.results if not each.group.is_apart)
-        return min(self.most.states, IF_REFUTED) if is_refuted and not self.settings.exhaustive else self.most.states
+        return any(each.stuck or each.guarantee not in kept for each in self.results if not each.group.is_apart)
 
-    def new_states(self, recoveries: Recoveries, *, unread: bool = False) -> list[Job]:
+    def new_states(self, *, unread: bool = False) -> list[Job]:
         """Return runs that restart, after several crashes, from files from which no other run restarted.
 
-        With `unread`, nobody reads between the first crash and the first restart.
+        With `unread`, nobody reads before the end of the run. These runs matter if the reader itself changes files.
         """
         made = {each.id.removeprefix(UNREAD) for each in self.results if each.id.startswith(UNREAD) == unread}
-        return list(map(unread_job if unread else crashes_job, recoveries.new_states(made)))
+        found = self.recoveries(unread=unread).new_states(made)
+        if not unread:
+            return list(map(crashes_job, found))
+        roots = [at for at in self._altered_by_reader() if len(at) > 1 and name_of(at) not in made]
+        return list(map(unread_job, [*roots, *found]))
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         several = max(1, len(self._copies))

@@ -69,7 +69,7 @@ class Extent(NamedTuple):
     paused: int
     """With `--pause`, the runs with a pause between a crash and the restart."""
     unread: int
-    """The runs in which nobody reads between a crash and the restart, since a reader changed files there."""
+    """The runs in which nobody reads before the end, because the reader changed files after a crash."""
     late: int
     """The runs in which a call is held while other threads go on, and only then everything is killed."""
     later: int = 3
@@ -109,7 +109,7 @@ WHOLE = Extent(
     states=300,
     ended=6,
     paused=8,
-    unread=12,
+    unread=300,
     late=12,
 )
 UNLIMITED = 1_000_000
@@ -413,6 +413,10 @@ class States(NamedTuple):
     """The states of `known`, each with the order in which its files were last written."""
     parts: Mapping[Hashable, frozenset[Hashable]] = {}
     """The parts of a state, one for each changed file; a state that is missing here is a single part."""
+    tried: frozenset[Hashable] = frozenset()
+    """The states from which a run restarted. If a reader changed files after a crash, both states count."""
+    restarted: int = 0
+    """The number of states from which a run restarted, each counted as the restart found it."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
@@ -545,13 +549,14 @@ class Recoveries:
         """Whether the pipeline keeps nothing but files that labkit can compare."""
         return self._states.is_whole
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many different states of the files are known: those from which a run restarted, and the others.
+    @property
+    def restarted(self) -> int:
+        """The number of different states of the files from which a run restarted."""
+        return self._states.restarted
 
-        The second number is 0 if no crash before a call of any restart leaves a state that was not tried.
-        """
-        restarted = {*self._states.known, *map(self._states.after, self._restarts)} - {None}
-        return len(restarted), len(self._left())
+    def left(self) -> set[Hashable]:
+        """Return the states of the files that a crash before a call of a restart leaves, and that were not tried."""
+        return {state for each in self._states.before.values() for state in each.values()} - self._states.tried
 
     def new_in(self) -> list[str]:
         """Return the files by which the states without a restart differ from the others, the most frequent first.
@@ -560,13 +565,9 @@ class Recoveries:
         """
         seen = self._states.parts_seen(self._restarts)
         files: Counter[str] = Counter()
-        for state in self._left():
+        for state in self.left():
             files.update({part[0] for part in self._states.parts_of(state) - seen if isinstance(part, tuple)})
         return sorted(files, key=lambda file: (-files[file], file))
-
-    def _left(self) -> set[Hashable]:
-        found = {state for each in self._states.before.values() for state in each.values()}
-        return found - {*self._states.known, *map(self._states.after, self._restarts)}
 
     def _all_restarts(self) -> dict[Crashes, Sequence[Effect]]:
         return {**{(first,): effects for first, effects in self._recoveries.items()}, **self._restarts}

@@ -110,7 +110,7 @@ class PipelineRun:
     seconds: float = 0.0
     files: RunFiles = field(default_factory=RunFiles)
     altered: list[str] = field(default_factory=list)
-    """The files that the reader itself changed when it read after the first crash, as by a database's recovery."""
+    """The files that the reader itself changed when it read after the last crash, as by a database's recovery."""
 
     @property
     def last(self) -> Start:
@@ -319,7 +319,7 @@ class Harness:
             before = files_at(paths)
             self.look_meanwhile(run, f"crash {len(run.crashes)}")
             altered = changed(before, files_at(paths), self.namer(), self.folder.parent)
-            run.altered += [each for each in altered if len(run.crashes) == 1 and not is_rebuilt(each)]
+            run.altered = [each for each in altered if not is_rebuilt(each)]
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
         """Crash at the same point up to `times` times; stop earlier if a start does not reach this point any more."""
