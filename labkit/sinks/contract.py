@@ -70,10 +70,10 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """In the task, write its rows and return its vote, or None if nothing is left to commit."""
+        """Write the rows of one task, and return the task's vote to commit them; None if nothing is left to commit."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a context manager that the driver enters when it has all votes, and leaves before it calls `commit`.
+        """Return a context manager that the driver enters when all tasks have voted, and leaves before `commit`.
 
         The sink batch_marker writes all rows when the driver enters, and commits them when the driver leaves. Other
         sinks do nothing here.
@@ -97,7 +97,7 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of a new driver's recovery: commit the batches in `decided`, abort other transactions.
+        """Return the steps of a new driver's recovery: commit the batches in `decided`, abort the rest.
 
         `decided` has a pair (batch, votes) for each batch that must be committed.
         """

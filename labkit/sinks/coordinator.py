@@ -2,8 +2,8 @@
 
 Engine order is Spark's: the sink commits, then the engine writes `commits/N`. Decision order is Flink's
 (CheckpointCoordinator, CommitterOperator): the coordinator stores the votes of a batch, `commits/N` is the decision,
-and then every batch up to N commits on a notification that may be late or lost. The coordinator works with any store
-and strategy.
+and on a notification, which may be late or lost, the coordinator commits every batch up to N. The coordinator works
+with any store and strategy.
 """
 
 import json
@@ -20,7 +20,7 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """A directory with one file per batch, which contains the votes of the batch's tasks until the batch commits."""
+    """A directory with one file per batch, which stores the votes (see `Vote`) of its tasks until the batch commits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

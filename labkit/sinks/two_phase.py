@@ -40,10 +40,11 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return one step for each transaction: commit it if a vote in `decided` names it, otherwise abort it.
+        """Return steps that commit each transaction named in `decided`, and abort every other unfinished one.
 
-        Transactions without such a vote are included only if they are unfinished. They would otherwise hold locks or
-        hide rows forever. The steps are Flink's recoverAndCommit and recoverAndAbort.
+        `decided` has a pair (batch number, votes) for each batch that must be committed; a vote names a transaction of
+        the batch. Without the aborts, transactions would hold locks or hide rows forever. Flink calls the two kinds of
+        steps recoverAndCommit and recoverAndAbort.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]

@@ -1,4 +1,4 @@
-"""Write-ahead log: a task logs its rows in a file; the commit copies them to the store (flush) and then confirms that.
+"""Write-ahead log: a task logs its rows in a file; the commit copies them to the store and then confirms this flush.
 
 The design follows Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can append, which
 is also its limit: an interrupted flush is repeated from its start, so the sink is only at-least-once. A log stays until
@@ -79,7 +79,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return Resolution(sentence, lambda: self._append(self._logged(vote.handle)))
 
     def _confirming(self, batch: int) -> Resolution:
-        return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
+        return Resolution(f"confirmed the flush of batch {batch}", lambda: self._confirm(batch))
 
     def _append(self, rows: Sequence[Observation]) -> None:
         for begin in range(0, len(rows), CHUNK):
@@ -87,7 +87,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
 
     def _confirm(self, batch: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
-        # The confirmation is durable before any log is deleted: a missing log without one counts as lost rows.
+        # The confirmation is durable before any log is deleted, because a missing log counts as lost rows without it.
         durable.replace(self._confirmation(batch), "")
         for path in self.folder.iterdir():  # delete the files of earlier batches
             number = path.name.partition(".")[0].partition("-")[0]

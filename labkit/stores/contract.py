@@ -1,7 +1,7 @@
 """One small protocol for each capability of a store (a database, a topic, a folder), and the names of transactions.
 
-A sink requires one capability, such as upserts by key, and a store implements those that it really has. The protocols
-know nothing of Spark, of crashes, or of the order of batches.
+A sink requires one capability, such as upserts by key; a store implements the protocol of each capability that it
+really has. The protocols know nothing of Spark, of crashes, or of the order of batches.
 """
 
 import re
@@ -39,7 +39,7 @@ class Handle(NamedTuple):
         """Parse the text that `str` returns for a handle. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
-            raise InvalidInput(f"{text!r} is not the name of a transaction of the lab, such as running-b0-p0-i1-a0.")
+            raise InvalidInput(f"{text!r} is not the name of a transaction; write it as in running-b0-p0-i1-a0.")
         query, *numbers = match.groups()
         return cls(query, *map(int, numbers))
 
@@ -53,7 +53,7 @@ class Store(Protocol):
     """An external system to which a sink writes. This base protocol reports the rows that readers could have seen."""
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row that readers could see at any time, in the order in which the rows became visible."""
+        """Yield every row that was ever visible to readers, even if not any more, in the order of visibility."""
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows of open and pre-committed transactions, which readers do not see yet."""
@@ -91,7 +91,7 @@ class Shown(NamedTuple):
 
 
 Tell = Callable[[Shown], None]
-"""A function that a generator of rows calls with the times of the rows that the generator yields next."""
+"""A function for times: a generator of rows calls it with some times before it yields the rows to which they apply."""
 
 
 @runtime_checkable

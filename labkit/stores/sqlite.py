@@ -113,7 +113,7 @@ class SimulatedTransaction:
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
-            # One transaction for the remaining rows and the vote, because a vote promises that no row is missing.
+            # One transaction for the remaining rows and the vote, which promises that no row is missing.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
             connection.execute("INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()])

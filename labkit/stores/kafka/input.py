@@ -29,7 +29,7 @@ ABORTED_WORD = "aborted"
 class InputTopic:
     """The Kafka topic with the input records of one run. The first `fill` creates it.
 
-    `folder` is a local folder, in which files record the topic's name and the partition of each record.
+    `folder` is a local folder, in which files record the topic's name and the partition of each word.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -67,7 +67,7 @@ def marked(
 
         yield write
         _commit(topic, writer, handle, sent)
-    # Otherwise the open transaction would block every read_committed reader until its timeout.
+    # Without this abort, the open transaction would block every read_committed reader until its timeout.
     except BaseException:
         with suppress(LabError):
             topic.coordinators.fence(name, topic.timeout)  # which also aborts the transaction

@@ -38,7 +38,7 @@ class Member:
     def poll(self) -> list[int]:
         """Join the group if necessary, then wait up to 0.2 s for records, and return their offsets.
 
-        The join waits for the end of a rebalance, but at most `PATIENCE` seconds. Without a join, there are no offsets.
+        The join waits at most `PATIENCE` seconds for the end of a rebalance. If it fails, the result is empty.
         """
         if not join(self._consumer):
             return []

@@ -215,7 +215,7 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout in seconds of later transactions, except in processes that have the store open already."""
+        """Set the timeout (seconds) of later transactions, here and in processes that open the store later."""
         self.topic.expire_after(seconds)
 
     def unfinished(self) -> list[str]:
@@ -234,7 +234,7 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return where a reader at read_committed stops: at the first open transaction, or the log's end."""
+        """Return the offset at which a reader at read_committed stops (at an open transaction, or the log's end)."""
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:

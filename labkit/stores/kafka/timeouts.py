@@ -67,7 +67,7 @@ class TimeoutTrial:
     failures: int = 0
     """The number of attempts that ended in a failed write."""
     outcome: Outcome | None = None
-    """How Kafka answered the commit of the complete checkpoint; None if no checkpoint completed with this timeout."""
+    """How Kafka answered the commit of the first attempt; None if that attempt failed before its commit."""
     verdict: Verdict | None = None
 
     def __str__(self) -> str:

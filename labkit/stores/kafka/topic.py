@@ -1,7 +1,7 @@
 """The Kafka topic of one store: its name, its broker, and the producers that write to it.
 
     topic            the name, chosen by the first writer
-    timeout          how many seconds a transaction may stay open; without this file, as long as a broker allows
+    timeout          how many seconds a transaction may stay open; without this file, `TIMEOUT` seconds
 
 Both files lie in the store's folder, so that every process that opens the store finds them. The topic has one
 partition, so that all its records have one order.
@@ -27,8 +27,8 @@ from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, p
 TIMEOUT = 900.0
 """The transaction timeout in seconds, unless the store sets one: the longest that a broker allows by default.
 
-A producer's own default of one minute is too short: a driver may be down for longer, and recovery then finds decided
-transactions aborted.
+A producer's own default of one minute is too short: a driver may be down for longer, and Kafka would meanwhile abort
+transactions that recovery must commit.
 """
 
 
@@ -74,7 +74,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name, which is chosen and written to the store's folder if there is none yet."""
+        """Return the topic's name. If there is none yet, choose one and write it to the store's folder."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()

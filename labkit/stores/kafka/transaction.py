@@ -86,8 +86,8 @@ def check_version() -> None:
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
-            f"kafka-python {installed} is installed, but the lab needs exactly version {PINNED}, whose "
-            f"private functions it uses: run `pip install kafka-python=={PINNED}`."
+            f"kafka-python {installed} is installed, but labkit uses private functions of version {PINNED}: "
+            f"run `pip install kafka-python=={PINNED}`."
         )
 
 
@@ -192,7 +192,7 @@ def explained(address: str) -> Iterator[None]:
         raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
-            f"{address}: Kafka refused a request for a transaction ({type(error).__name__}: "
+            f"{address}: Kafka refused a request ({type(error).__name__}: "
             f"{' '.join(str(error).split())}); see the broker's log."
         ) from error
 

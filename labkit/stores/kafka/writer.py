@@ -68,7 +68,7 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Wait until the broker has all rows, then write the vote to the journal.
+        """Wait until the broker has all rows, then record the pre-commit in the journal.
 
         Raises `JobFailed` if the transaction was aborted.
         """

@@ -51,8 +51,8 @@ class OpenTransaction:
             decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
             prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
             try:
-                # Both inside the transaction: from here on it locks its row in `opened` until it is committed or rolled
-                # back. So an abort cannot delete the row, and finds a prepared transaction instead.
+                # Both statements run inside the transaction, which from here on locks its row in `opened` until it
+                # ends. So an abort cannot delete the row, and finds a prepared transaction instead.
                 at_once(connection, decide, prepare)
             except errors.NotNullViolation:
                 raise self._aborted() from None

@@ -29,7 +29,7 @@ TABLES = files("labkit.stores.postgres").joinpath("tables.sql").read_text(encodi
 | `visible`         | the transactions, numbered in the order of visibility; other rows carry their number themselves |
 | `committed`       | the handle of every committed transaction, written inside that transaction |
 | `opened`          | the open transactions with their writers |
-| `staged`          | copies of the rows in transactions, which nobody else can read; one array per column |
+| `staged`          | copies of uncommitted rows, for connections that cannot read these rows; one array per column |
 
 `at` is the server's time right before the commit, under the lock; for rows in a transaction, the time of their write.
 """

@@ -8,7 +8,7 @@ the table `committed`, so it is committed if others can see the handle there.
 
 Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
 its insert, and commit timestamps follow a clock that may be set back. So a store takes one advisory lock before it
-draws a number, and releases it after the commit: what has a higher number became visible later. A transaction that
+draws a number, and releases it after the commit, so a row with a higher number became visible later. A transaction that
 somebody commits by hand has no number and counts as the last.
 """
 
