@@ -163,7 +163,7 @@ def test_a_row_that_no_input_explains_is_unexpected(row):
     assert anomalies(verdict) == {"unexpected": [row.offset]}
     assert verdict.guarantee == Guarantee.AT_LEAST_ONCE
     assert verdict.rows == 4
-    assert "rows that no input explains (offsets: 1)" in verdict.because
+    assert "rows that no input explains (number of offsets: 1)" in verdict.because
 
 
 def test_an_aborted_row_is_no_effect_but_was_seen():

@@ -62,7 +62,7 @@ class Explanation:
     exists: Outcome
     """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
     events: int = 0
-    """The number of events in the shortest prefix that no failure-free run produces, or in the whole history."""
+    """The number of events in the shortest prefix that no failure-free run produces; in the whole history if none."""
     rows: int = 0
     """The number of rows before the event that no failure-free run contains, or of all rows if there is none."""
     row: Observation | None = None
@@ -186,7 +186,7 @@ class _Watch(ABC):
     may_skip: ClassVar[bool]
     """Whether a record of a key may never appear, as with upserts; if rows are appended, every record must appear."""
     _following: Sequence[int]
-    """For each record, the first later record of the same key that may follow it; -1 if none."""
+    """For each record, the earliest record of its key that may come next (with upserts, itself); -1 if none."""
 
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         self._table, self._history, self._outcomes = table, history, outcomes
@@ -246,7 +246,7 @@ class _Watch(ABC):
         places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
         appeared, following, next_of = self._appeared, self._following, self._next
         must_be_next, is_planned, events = not self.may_skip, bool(self._sizes), 0
-        for events, event in enumerate(stream, start=1):  # asked after the loop
+        for events, event in enumerate(stream, start=1):  # `events` is used after the loop
             if isinstance(event, Reading):
                 if not self._is_whole(event, events):
                     yield event

@@ -1,11 +1,11 @@
 """Measure how long a reader of each key could have read a wrong value, and how long right values were held back.
 
 A reader of a key reads all its rows, or its one value if rows replace each other (upserts). The reader's view is
-**wrong** while no failure-free run (`labkit.core.explanation`) shows it: while a row is there twice, while a row is
-there that no input explains or that later disappears, while a later record is there without an earlier one, and, with
-upserts, while an older value replaced a newer one or a value disappeared. A row that is read before its transaction
-commits, and commits later, is early but not wrong. Records that never appear are counted separately, because nobody
-knows when they should have appeared.
+**wrong** while no failure-free run (`labkit.core.explanation`) shows it: a row is there twice, is explained by no
+input, or disappears later; a later record is there without an earlier one; or, with upserts, an older value has
+replaced a newer one, or a value has disappeared. A row that is read before its transaction commits, and commits later,
+is early but not wrong. Records that never appear are counted separately, because nobody knows when they should have
+appeared.
 
 A row is **held back** from the time when it is complete in the store (written or pre-committed) until it can be read.
 That is the price of not reading it too early; rows that are visible as soon as they are written pay nothing.
@@ -48,10 +48,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A change that readers could see at the time `at` (None if unknown): `row` became visible.
-
-    If `goes` is True, `row` disappeared instead.
-    """
+    """A change that readers could see at the time `at` (None if unknown): `row` appeared or, if `goes`, disappeared."""
 
     row: Observation
     at: Span | None

@@ -93,7 +93,7 @@ class _Tally:
         self.last: dict[str, Observation] = {}
         """For each key, the last observed row that is not aborted."""
         self.furthest: dict[str, Record] = {}
-        """For each key, the record with the largest offset observed so far, whether or not as an effect."""
+        """For each key, the record with the largest offset observed so far, even if its transaction was aborted."""
         self.plan: dict[int, PlannedBatch] = {}
         """The planned batch of each planned record."""
         self.absent: dict[PlannedBatch, int] = {}
@@ -153,9 +153,9 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """If readers never saw the record of `row`, note the record as unseen.
+        """Note as unseen the record of a hidden row: `row` is still in an open transaction at the end.
 
-        The row is still in an open transaction at the end. Call this only after all visible rows.
+        A record with an effect is unseen only if an older or unexplained value replaced it. Call this after all events.
         """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:

@@ -163,7 +163,7 @@ class _Tally:
                 continue
             self.rows += 1
             latest[number + 1] = index
-            if odd:  # false in almost every history, so that few rows pay for the look-up
+            if odd:  # false in almost every history, so few rows pay for the look-up
                 odd.pop(key, None)
             if not has_effect:
                 self.planned_batches.appear(index, plan)
@@ -203,10 +203,9 @@ class _Tally:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """If readers never saw the record of `row`, count the record as unseen instead of lost.
+        """Note as unseen the record of a hidden row: `row` is still in an open transaction at the end.
 
-        The row is still in an open transaction at the end. Call this after all visible rows, and after all readings of
-        the whole store.
+        A record with an effect is unseen only if an older or unexplained value replaced it. Call this after `settle`.
         """
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
@@ -217,10 +216,10 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note as lost each expected record that readers do not see at the end; call this last.
+        """Note the lost records: those that are missing at the end and that `hide` has not noted as unseen.
 
-        A record that `hide` has counted as unseen is not lost. If the history has neither a row nor a reading, nobody
-        looked, so no record is lost.
+        A record is missing if it has no effect or, with upserts, if the last effect of its key is older or unexplained.
+        Without any row or reading in the history, nobody looked, so no record is lost. Call this last.
         """
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:

@@ -35,7 +35,7 @@ NAMES = {
     FailPoint.AFTER_COMMIT: "committed",
     FailPoint.AFTER_COMMIT_LOG: "noted",
 }
-"""The short names of a batch's nine failpoints, in Spark's order: the sink commits before the batch is finished."""
+"""The short names of a batch's nine failpoints, in Spark's order: the sink commits before Spark writes `commits/N`."""
 
 
 def spoken(name: str) -> str:

@@ -67,7 +67,7 @@ class Option(Generic[ValueT]):
     names_subject: bool = False
     """Whether the option names the subject under test, on the command line or in the project's file."""
     instead_of: Collection[str] = ()
-    """Keywords of the options that this one replaces: if a user types it, a project's file does not set those."""
+    """Keywords of the options that this one replaces: if a user types it, labkit ignores those in a project's file."""
 
     @property
     def parameter(self) -> str:

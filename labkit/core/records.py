@@ -32,7 +32,7 @@ def word_counts(words: Iterable[str]) -> Iterator[Record]:
 
 
 class Visibility(StrEnum):
-    """The state of a row's transaction when a reader saw the row: committed, still open, or aborted later."""
+    """The state of the transaction of a row that readers saw: committed, undecided when they saw it, or aborted."""
 
     COMMITTED = "committed"
     """Read after its transaction committed, or written outside of any transaction."""

@@ -34,7 +34,7 @@ class Op(StrEnum):
     INSERT = "insert"
     """A row goes into the open transaction of a task, which survives the task (two_phase)."""
     LOG = "log"
-    """A row goes into a log that counts only once it is sealed (wal)."""
+    """A row goes into a log, which recovery ignores until the log is sealed (wal)."""
     PREPARE = "prepare"
     """A task pre-commits its transaction, and by that votes to commit the batch."""
     SEAL = "seal"
@@ -97,7 +97,7 @@ class StrategyFacts:
     commit_ops: tuple[CommitOp, ...]
     """The operations of the sink's commit in sequence; each is carried out for every row, transaction or batch."""
     recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
-    """The operations of a restarted driver for each batch that was decided; `ABORT` ends all other transactions."""
+    """The operations of a restarted driver for each decided batch; `ABORT` aborts all other unfinished transactions."""
     looks_first: bool = False
     """Whether the driver looks for the batch's marker before it writes anything."""
     defers: bool = False
@@ -156,7 +156,7 @@ class Strategy(StrEnum):
 PLAN = Step(FailPoint.AFTER_OFFSET_LOG, "offsets/0 is on disk", is_on_disk=True)
 VOTES = Step(FailPoint.AFTER_HANDLES, "handles are on disk", is_on_disk=True)
 NOTED = Step(FailPoint.AFTER_COMMIT_LOG, "commits/0 is on disk", is_on_disk=True)
-"""`PLAN`, `VOTES` and `NOTED` are failpoints at which a file of the checkpoint is durable; every sink has the same."""
+"""`PLAN`, `VOTES` and `NOTED` are failpoints at which a file of the checkpoint is durable; all sinks share them."""
 
 _VISIBLE_AT_ONCE = (
     PLAN,

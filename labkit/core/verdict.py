@@ -247,7 +247,7 @@ _PHRASES = {
     "unseen": "an open transaction still hides {n} of {records} records, first {case}: {case.fate}",
     "lost": "{n} of {records} records got lost, first {case}: {case.fate}",
     "duplicate": "{n} of {records} records came out twice or more, first {case}: {case.fate}",
-    "unexpected": "there are rows that no input explains (offsets: {n}), first {case}: {case.fate}",
+    "unexpected": "there are rows that no input explains (number of offsets: {n}), first {case}: {case.fate}",
     "regression": "{case.key!r:.40} jump back from {case.from_value} to {case.to_value}",
     "precommitted_read": "{case} before its transaction was decided",
     "aborted_read": "{case} of an aborted transaction",
