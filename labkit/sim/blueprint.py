@@ -1,4 +1,4 @@
-"""The description of a simulator (model): name, parameters, constructor, scenarios, and functions of a whole run.
+"""The description of a simulator (model): name, parameters, constructor, scenarios, and the facts about a run.
 
 One line in `labkit.sim.models` registers a model, and another one its picture (scene).
 """
@@ -99,7 +99,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     tells_when_written: Callable[[Replay], bool] = lambda _walk: True
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 
-    Otherwise it is unknown how long such a row has waited.
+    If it returns False, it is unknown how long such a row has waited.
     """
     tasks: Mapping[str, Task] = field(default_factory=dict)
     """Tasks for a learner who steps through the simulator, by name, in order of difficulty."""

@@ -157,7 +157,7 @@ class Search(Generic[StateT]):
 
     @property
     def are_often_met(self) -> bool:
-        """Return whether the search has reached most states several times.
+        """Return whether the search has reached each state more than twice, on average.
 
         If so, `expand` keeps a set of recent states, because looking up a state is faster than encoding it again.
         """

@@ -13,7 +13,7 @@ from labkit.sim.explore import Search
 from labkit.sim.model import Action, Model, Mood, Property, StateT
 
 MAX_STATES = 20_000
-"""The default limit of states that the search visits, which takes about a second on an idle core."""
+"""The default limit on the states that the search visits. Such a search takes about a second on an idle core."""
 
 _UNSEEN = -1
 """The position of a state that the search did not visit."""
@@ -50,9 +50,9 @@ class Prospect(NamedTuple):
     counted: tuple[int, int] | None
     """How many schedules violate a property, and how many there are; None if that is unknown or infinite."""
     nearest: tuple[Action, ...]
-    """The steps of a shortest schedule to a violated property, this step first; empty if none was seen."""
+    """The steps of a shortest schedule to a violation, this step first; empty if the search saw no violation."""
     broken: str
-    """The name of the property that the schedule `nearest` violates; empty if none was seen."""
+    """The name of the property that the schedule `nearest` violates; empty if the search saw no violation."""
     because: str
     """A sentence that says how the schedule `nearest` violates that property."""
 

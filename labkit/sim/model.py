@@ -197,8 +197,8 @@ class Model(ABC, Generic[StateT]):
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.
 
-        Processes are interchangeable if no property distinguishes them. The number in an action that concerns such a
-        process (`Action.which`) is its index in the result.
+        Processes are interchangeable if no property distinguishes them. If an action concerns such a process, its
+        number (`Action.which`) is the index of the process in the result.
         """
         return ()
 

@@ -36,7 +36,7 @@ class Rule(NamedTuple, Generic[StateT]):
     """What the action does, in words. `{which}` stands for the action's number; `words` may define more names."""
     event: Event = Event.STEP
     on_cue: bool | None = None
-    """Whether the action happens only if a scenario's script names it. None: no for steps and restarts, else yes."""
+    """Whether the action happens only if a script names it. None means no for steps and restarts, yes for the rest."""
 
     @property
     def waits_for_cue(self) -> bool:

@@ -1,9 +1,9 @@
 """A smaller model, in which states that differ only in the order of interchangeable processes are one state.
 
 If two participants of a protocol follow the same rules and start alike, whatever can happen to one can happen to the
-other, and a property that names neither holds for both or for none. So a search needs only one state of each such class
-(Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest trace in the smaller model is as long as one in
-the model itself, and `in_full` translates it.
+other, and a property that names neither of them holds for both or for none. So a search needs only one state of each
+such class (Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest trace in the smaller model is as long
+as one in the model itself, and `in_full` translates it.
 """
 
 from collections.abc import Sequence

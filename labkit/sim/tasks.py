@@ -22,7 +22,7 @@ class Task(NamedTuple):
     violated: Sequence[str] = ()
     """The names of the properties (claims) that the run must have violated."""
     holds: Sequence[str] = ()
-    """The names of the properties (claims) that must hold in the current state, or, if about the end of a run, then."""
+    """The names of the claims (properties) that must hold now. A claim about the end of a run holds only then."""
     parameters: Mapping[str, object] = {}
     """The values that some of the simulator's parameters must have."""
     steps: str = ""

@@ -32,7 +32,7 @@ _ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 def blueprint(name: str) -> Blueprint[Any, Any]:
     """Return the description of a simulator. Raises `InvalidInput` for an unknown name.
 
-    It may also be an open model: a simulator in which a learner's function decides some actions.
+    The name may also be that of an open model: a simulator in which a learner's function decides some actions.
     """
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]

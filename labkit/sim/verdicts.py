@@ -66,7 +66,7 @@ class StateJudge(ABC, Generic[StateT]):
         return possible("all_out", sentence, holds, where)
 
 
-# For the `Blueprint` of a simulator with a `StateJudge` in its attribute `judge`.
+# The following functions are for the `Blueprint` of a simulator that has a `StateJudge` as its attribute `judge`.
 
 
 def judge_of(walk: Replay) -> StateJudge[Any]:

@@ -43,7 +43,7 @@ class Output(Word):
     UPSERT = "upsert"
     """Rows replace the row of their key, one by one."""
     TRANSACTION = "transaction"
-    """All rows of a step are added at once, and other writes can join them."""
+    """All rows of a step are added at once, and other writes can become durable together with them."""
 
 
 class Start(Word):
@@ -177,7 +177,7 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
     """Return the member of the enumeration `kind` that a text names.
 
-    Raises `InvalidInput` if there is no such member; in the message, `what` is the word for the kind of member.
+    Raises `InvalidInput` if there is no such member; the message calls it `what`, such as "kind of output".
     """
     names = [each.value for each in kind]
     if text not in names:
@@ -226,7 +226,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return how a design's rows become visible if its text does not say so.
+    """Return how a design's rows become visible if its text does not say how.
 
     They become visible in a transaction if another write becomes durable together with them, and otherwise one by one.
     """

@@ -208,7 +208,7 @@ class Tabled(OnCard):
     def __str__(self) -> str:
         return columns([self._head(), *(list(map(str, row)) for row in self._rows())])
 
-    # Not that of `OnCard`, whose plain text has at most `MOST_LINES` lines: a table is always shown whole.
+    # Not the method of `OnCard`, whose plain text has at most `MOST_LINES` lines: a table is always shown whole.
     _repr_mimebundle_ = Shown._repr_mimebundle_
 
 

@@ -40,9 +40,9 @@ class What(StrEnum):
     EDGE = "edge"
     """The beginning or end of a call, or a write of the engine to its log."""
     LASTING = "lasting"
-    """An effect that is kept if the process dies now."""
+    """An effect that remains if the process dies right after it."""
     PASSING = "passing"
-    """An effect that is lost if the process dies now."""
+    """An effect that is lost if the process dies right after it."""
     KILL = "kill"
     """A point at which the program was killed."""
 

@@ -217,9 +217,9 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the width in pixels at which each row of a box fits on one line, but at most `WIDEST`.
+    """Return a box's width in pixels: at most `WIDEST`, unless its title or one of its tokens needs more.
 
-    A box is wider than `WIDEST` only if its title or one of its tokens needs more.
+    Within this limit, the box is so wide that each of its rows fits on one line.
     """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
@@ -288,7 +288,7 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return the space in pixels between each two columns: as wide as the channels' longest queue or note."""
+    """Return, for each pair of columns, the space in pixels that the longest queue or note of a channel needs there."""
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)

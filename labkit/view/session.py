@@ -179,10 +179,7 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep a copy of this run up to step `at` (default: the last) for comparison.
-
-        If a copy is kept already, this call only drops that copy.
-        """
+        """Keep a copy of this run up to step `at` (default: the last) for comparison, or drop the copy kept before."""
         if self.kept:
             self.kept = None
             return

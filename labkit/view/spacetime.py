@@ -57,7 +57,7 @@ class Diagram(NamedTuple):
     steps: tuple[Step, ...]
     flights: tuple[Flight, ...] = ()
     downs: tuple[tuple[str, int, int], ...] = ()
-    """The times in which a process was down: the process, the first step and the last."""
+    """Each time a process was down: the process, and the steps that stopped and restarted it (or the last step)."""
 
 
 class Scale(NamedTuple):

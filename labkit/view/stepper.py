@@ -19,7 +19,7 @@ from labkit.view.updates import StoryUpdates
 
 
 def still(story: Story, step: int = -1) -> str:
-    """Draw the state after step `step` (default: the last) as SVG. Raises `IndexError` for a run without steps."""
+    """Draw the state after step `step` (default: the last) as SVG. Parts that this step has changed are highlighted."""
     place = story.layout()
     step = step % len(story.scenes)
     drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
@@ -60,8 +60,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
     """Return a run's data for a page, ready for JSON.
 
-    If the page compares this run with another one, `differs_at` is the first step in which they differ. Otherwise, or
-    if they are equal, it is 0.
+    `differs_at` is the first step in which another run, shown beside this one, differs; 0 if there is none.
     """
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 

@@ -79,9 +79,9 @@ class Totals(Drawn):
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text, followed by `wrong` if it is wrong.
+    """Return the reader's total as text, followed by `wrong` or `between` if it differs from the correct total.
 
-    A difference is not wrong while the reader has not read all messages of a record; the word `between` then follows.
+    The word is `between` while the reader has not read all messages of a record, because the total may still change.
     """
     if total.differs:
         return f"{total.reader_sum} wrong"

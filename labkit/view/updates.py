@@ -29,7 +29,7 @@ class StoryUpdates:
         self.story = story
         self.generation = generation
         self._laid: list[Scene] = []
-        """The pictures (scenes) in which a box, channel or sign appears first; layout and legend depend on them."""
+        """The pictures (scenes) in which a box, channel or sign first appears; layout and legend depend on them."""
         self._parts: set[object] = set()
         self._place: Layout | None = None
         self._forget()
@@ -46,8 +46,7 @@ class StoryUpdates:
     def whole(self, differs_at: int = 0) -> Plain:
         """Return all data of the run.
 
-        If the page compares this run with another one, `differs_at` is the first step in which they differ. Otherwise,
-        or if they are equal, it is 0.
+        `differs_at` is the first step in which another run, shown beside this one, differs; 0 if there is none.
         """
         self._follow()
         self._shown = self._changing(differs_at)

@@ -24,8 +24,8 @@ class OpenAlignment(Barriers):
 
     name = "alignment_drill"
     parameters = PARAMETERS | {
-        "mode": Choice("Barriers of all inputs belong together.", "aligned", ("aligned",)),
-        "broken": Choice("Nothing is broken but what the tasks decide.", "nothing", ("nothing",)),
+        "mode": Choice("The learner decides when a task reads and when it copies.", "aligned", ("aligned",)),
+        "broken": Choice("Nothing is left out; only the learner's code can be wrong.", "nothing", ("nothing",)),
     }
     steps = (*READS, "snapshot")
 

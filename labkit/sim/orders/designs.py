@@ -127,7 +127,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return a clause that says why recovery, which undoes output, never finds any to undo.
+    """Return a clause that says why recovery never finds output that it could undo.
 
     The clause is empty if recovery can find such output, or does not undo output at all.
     """

@@ -1,7 +1,7 @@
 """Search every schedule of one design, and judge what readers saw in each schedule that ran to its end.
 
-The guarantee of a design holds in every schedule. Some schedules violate a claim with the fewest crashes; a shortest of
-these schedules is the claim's witness.
+The guarantee of a design holds in every schedule. The witness of a violated claim is a schedule that violates it with
+the fewest crashes and, among those, with the fewest actions.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The tables of designs: one of orders under crashes, and one of those that are exactly-once under other faults.
+"""The cells of two tables: orders of writes under crashes and, for the exactly-once ones, what other faults do to them.
 
 The first table has a block for each kind of output, a row for each order of output and decision, and columns for
 additional writes.

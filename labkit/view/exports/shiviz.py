@@ -15,10 +15,10 @@ from labkit.core.errors import InvalidInput
 from labkit.view.spacetime import Diagram, event_text
 
 REGEX = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
-"""The regular expression that reads the log, which is ShiViz's own default. An uploaded file begins with it."""
+"""The regular expression with which ShiViz reads the log (its default). An uploaded file begins with it."""
 
 Clock = Mapping[str, int]
-"""A vector clock: the number of events of each process, by its id, that have happened before or are this one."""
+"""An event's vector clock: the number of events of each process, by its id, that happened before it, plus itself."""
 
 
 class Happening(NamedTuple):

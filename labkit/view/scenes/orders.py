@@ -53,7 +53,7 @@ def _engine(model: Orders, state: State) -> Box:
         rows.append(field(process, "plans", "plans", "" if plans else "none", plans))
     if Write.STATE in writes:
         states = [slip(f"{each.step}: hello = {each.total}") for each in process.states]
-        rows.append(field(process, "states", "state behind step", "" if states else "none", states))
+        rows.append(field(process, "states", "state after step", "" if states else "none", states))
     if Write.DECISION in writes:
         rows.append(field(process, "decision", "decided", _note(process.decision)))
     if not rows:

@@ -1,10 +1,10 @@
 """The properties (claims) to check in the simulator `barriers`, its texts, and the cost of checkpoints.
 
 Only `labkit.core.judge` counts lost and duplicate rows. Each claim caches its result for a checkpoint or a task,
-because a search meets most of them in very many states. A complete checkpoint must be a consistent cut; otherwise
-`Cuts` names the record that breaks it, channel by channel. `cost` computes the cost of checkpoints from the states of a
-run: aligned checkpoints make records wait, unaligned ones store them, and a task that does not copy its state in the
-background stops until the copy is stored.
+because a search meets most of them in very many states. A complete checkpoint must be a consistent cut; if it is not,
+`Cuts` names a record that shows this. `cost` computes the cost of checkpoints from the states of a run: aligned
+checkpoints make records wait, unaligned ones store them, and a task that does not copy its state in the background
+stops until the copy is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -114,7 +114,7 @@ class Cuts:
     def inexact(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record which a task has counted the wrong number of times; empty if none.
 
-        A task must have counted exactly once each of its records before the checkpoint's source offsets, and no other.
+        A task must have counted each of its records before the checkpoint's source offsets once, and no other record.
         """
         for count in range(self.settings.counts):
             counts = sum(

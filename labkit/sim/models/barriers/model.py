@@ -223,7 +223,7 @@ class Barriers(Tasks):
         self._completed = cache(partial(completed, self.settings))
         self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
         self._spent = cache(partial(one_less, fault="crashes"))
-        # Every field of a task is volatile, so that all dead ones are alike.
+        # Every field of a task is volatile, so all dead tasks are alike.
         started = self.initial()
         self._dead = (tuple(map(crash, started.sources)), tuple(map(crash, started.operators)))
         self._claims = claims(self.settings)
@@ -279,7 +279,7 @@ class Barriers(Tasks):
 
     def _expire(self, state: State, number: int) -> State:
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
-        if self.settings.broken is OmittedRule.ABORT_EXPIRED:  # otherwise a later checkpoint commits it
+        if self.settings.broken is OmittedRule.ABORT_EXPIRED:  # a kept transaction is committed by a later checkpoint
             prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
         left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
         return state._replace(

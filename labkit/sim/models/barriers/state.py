@@ -1,8 +1,8 @@
 """The parameters and states of the simulator `barriers`: tasks, checkpoints, channels, and the visible rows.
 
 A channel is a `bytes` object with one byte for each item: a record (its position in the input), a barrier (`BARRIER`
-plus the id of its checkpoint), or `END`. The state of a task is a set of records, and so are the visible rows; a set is
-one number, whose octal digit r is the number of times that it contains record r.
+plus the id of its checkpoint), or `END`. The state of a task is a multiset of records, and so are the visible rows; a
+multiset is one number, whose octal digit r says how often it contains record r.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ ENDED = 255
 END = bytes((ENDED,))
 
 DIGIT = 3
-"""The number of bits of an octal digit, which counts one record in a set of records."""
+"""The number of bits of an octal digit, which counts one record in a multiset of records."""
 
 
 def once(record: int) -> int:

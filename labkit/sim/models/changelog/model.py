@@ -187,7 +187,7 @@ class Changelog(RuleModel[State]):
         "checkpoint": Rule(_checkpoint, "The query saves its offset {which} and its counts.", on_cue=True),
         "restart_query": Rule(
             _restart_query,
-            "The query starts again from its checkpoint and will repeat the messages that it sent after it.",
+            "The query starts again from its checkpoint and will repeat the messages sent since then.",
             Event.RESTART,
         ),
         "arrive": Rule(_arrive, "The next message arrives in the log."),

@@ -153,7 +153,7 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return two records that a process may send: the oldest that is not in flight, and the oldest that is.
+        """Return two records that a process may send: the oldest one not in flight, and the oldest one in flight.
 
         Each of the two is None if there is no such record. Sending the second record again is premature, because the
         record or its acknowledgement may still arrive. A real sender cannot know this, but the simulator does and

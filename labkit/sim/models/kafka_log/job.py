@@ -12,7 +12,7 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
     """Return whether the job may initialise its next transactional id.
 
-    The job must have input and no transaction, and all markers of the id's last transaction must be written.
+    The job must have input left and no transaction, and all markers of the id's last transaction must be written.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -102,7 +102,7 @@ def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Jo
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
     """Return the job after a restart from its last completed checkpoint.
 
-    The job then has the transactions to commit, the transactional ids to fence, and the offset to read next.
+    The result contains the transactions to commit, the transactional ids to fence, and the offset to read next.
     """
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
     lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))

@@ -151,7 +151,7 @@ Sight = tuple[tuple[ReadRecord, ...], ...]
 
 
 class Request(NamedTuple):
-    """A job's request to commit, sent by one incarnation of the job, which has not yet reached the coordinator."""
+    """A request to commit that one incarnation of the job has sent and that has not yet reached the coordinator."""
 
     handle: Handle
     attempt: int

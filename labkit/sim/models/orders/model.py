@@ -249,7 +249,7 @@ class Orders(RuleModel[State]):
             job = Job(job.step + 1, job.end, job.end, behind.total)
         return process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False)
 
-    # Faults besides crashes.
+    # Faults other than crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
         process = state.process
@@ -308,8 +308,8 @@ class Orders(RuleModel[State]):
     def _undo(self, state: State, _: int) -> State:
         """Return the state after recovery has taken back output of steps that will run again.
 
-        Recovery takes back one row, the newest transaction, or all upserts at once. After upserts, the earlier row of
-        the key becomes visible again.
+        Depending on the kind of output, it takes back one row, the newest transaction, or all upserts at once. After
+        upserts, the earlier row of the key becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:

@@ -22,7 +22,7 @@ from labkit.sim.writes import (
 )
 
 ROWS_OF_A_STEP = 2
-"""The number of input rows per step, at most if it varies. Two are enough for a crash between two rows."""
+"""The largest number of input rows of a step. Two are enough for a crash between two rows."""
 
 
 class World(Word):
@@ -45,7 +45,7 @@ class Fault(Word):
     EXPIRY = "expiry"
     """The store aborts a prepared transaction after a timeout, whatever the process has decided."""
     LEASE = "lease"
-    """The source only lends its rows: a notice that comes too late is refused, and they are delivered again."""
+    """The source only lends its rows: it refuses a notice that comes too late, and delivers the rows again."""
     LAG = "lag"
     """A step leaves out its plan, decision or notice, and the process continues; a later step writes its own."""
 
@@ -54,7 +54,7 @@ _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
 
 
 def short(order: str) -> str:
-    """Return an order of writes as traces write it: `plan > visible+marker` becomes `plan-visible_marker`."""
+    """Convert an order of writes to the form used in traces: `plan > visible+marker` becomes `plan-visible_marker`."""
     return order.replace("+", "_").replace(" > ", "-")
 
 
@@ -224,7 +224,7 @@ class Place(Word):
     """The process has not yet taken the input of its next step."""
     WORKING = "working"
     FINISHING = "finishing"
-    """The process was restarted and finishes a staged step."""
+    """The process was restarted and finishes a step whose output is staged."""
 
 
 class Process(NamedTuple):

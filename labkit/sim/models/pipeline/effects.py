@@ -215,7 +215,7 @@ TASKS: dict[Op, TaskRule] = {
         ("store", "reader"),
         "The logged row of offset {which} ({word}) is flushed and visible.",
     ),
-    Op.CONFIRM: TaskRule(_confirm, "confirm batch {0}", ("folder",), "Batch {which} is confirmed a second time."),
+    Op.CONFIRM: TaskRule(_confirm, "confirm batch {0}", ("folder",), "The sink confirms the flush of batch {which}."),
     Op.MARK: TaskRule(
         _mark,
         "rows and marker {0}",

@@ -148,7 +148,7 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps in which a sink commits the finished batches whose votes are still stored.
+    """Return the steps in which a sink commits each finished batch with stored votes (transactions to commit).
 
     `words` is the whole input, one word per record.
     """
@@ -204,7 +204,7 @@ def _recovery_steps(
 
 
 def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
-    """Return the names of all unfinished transactions of this query, even if no stored vote mentions them."""
+    """Return the names of all unfinished transactions of this query, even those that no stored vote names."""
     return sorted(
         transaction.handle
         for transaction in transactions
@@ -215,7 +215,8 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
     """Return two tuples for a batch whose rows are already in the store: the remaining steps, and some failpoints.
 
-    `tasks` are all steps of the batch. The failpoints are those that the driver reaches although it skips their steps.
+    `tasks` are the steps that were still to come. The failpoints are those that the driver reaches although it skips
+    their steps.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

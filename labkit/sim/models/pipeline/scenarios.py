@@ -131,7 +131,7 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
 def tells_when_written(walk: Replay) -> bool:
     """Return whether every row that readers cannot see yet is in a transaction of the store.
 
-    Otherwise such rows are in a log or in the driver's memory, and the simulator does not know how long they have
+    If not, such rows may be in a log or in the driver's memory, and the simulator does not know how long they have
     waited.
     """
     assert isinstance(walk.model, Pipeline)

@@ -1,10 +1,10 @@
 """The simulator of a bank whose branches send each other money, and of three ways to take a snapshot of it.
 
-Naive: each process copies its account at any time. Stop the world: all processes pause, the channels drain, all copy
-their accounts, all resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account and at once
-sends a marker into every channel; it saves each transfer that arrives before the sender's marker, and no process stops.
-A crash loses the memory of a process; then all processes go back to the last completed snapshot. The parameter `broken`
-leaves out one rule.
+Naive: each process copies its account whenever it likes. Stop the world: all processes pause, the channels drain, all
+copy their accounts, all resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account and at
+once sends a marker into every channel; it saves each transfer that arrives before the sender's marker, and no process
+stops. A crash loses the memory of a process; then all processes go back to the last completed snapshot. The parameter
+`broken` leaves out one rule.
 """
 
 from collections.abc import Mapping, Sequence

@@ -78,7 +78,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """The state of a participant, which holds its locks until its log contains the outcome of its money transfer."""
+    """The state of a participant: its log, and how far it has got with its part of the money transfer."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -108,7 +108,7 @@ FINAL = (Phase.COMMITTED, Phase.ABORTED)
 
 
 def holds_locks(participant: Participant) -> bool:
-    """Return whether a participant holds locks: from its first work until its log has the outcome, even while down."""
+    """Return whether a participant holds locks: while it works, and while the last entry of its log is its yes vote."""
     log, phase = participant
     return phase is Phase.WORKING or (bool(log) and log[-1] is Entry.PREPARED)
 
