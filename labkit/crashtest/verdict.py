@@ -163,7 +163,10 @@ class Coverage:
     """The number of crash points that had a run of their own."""
     pairs_tried: int = 0
     directed: int = 0
-    """The number of runs with two crashes, or new input, that a complete test needs in addition to single crashes."""
+    """The number of runs that a complete test needs in addition to single crashes.
+
+    These are runs with two crashes, crash loops, runs with a late call, without a reading, or with new input.
+    """
     directed_tried: int = 0
     sampled_writes: int = 0
     """The number of writes that a SIGKILL may end at more places than the test tries."""
@@ -193,8 +196,8 @@ class Coverage:
     def extent(self) -> str:
         """How many crash points were tried, such as `12 of 83 points`.
 
-        If all were tried, the text also says what else a complete test would need: further directed runs (with two
-        crashes, or new input), crashes at further places within long writes, or restarts from further states.
+        If all were tried, the text also says what else a complete test would need: further directed runs, crashes at
+        further places within long writes, or restarts from further states.
         """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:

@@ -28,7 +28,7 @@ from labkit.host.syscalls.waiting import others_can_go_on
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
 PATIENCE = 3.0
-"""A later start may have no effect for this multiple of the longest such silence in the run without a crash."""
+"""A start may have no effect for this multiple of the longest such silence in the run without a crash."""
 LATE_SECONDS = 3.0
 """The maximum seconds for which labkit holds a call so that other threads can go on."""
 EFFECTLESS = 4.0

@@ -52,7 +52,7 @@ class Extent(NamedTuple):
     pairs: int
     """The pairs that are not directed."""
     directed: int
-    """The directed pairs, those that a recovery suggests."""
+    """The directed pairs; see `Recoveries.directed`."""
     grown: int
     """The crash points at which new input comes before the restart."""
     loops: int
@@ -440,8 +440,8 @@ def _write(effect: Effect) -> tuple[str, int, int]:
 class Recoveries:
     """Decides where a further crash is worthwhile, from the restarts that a test has seen.
 
-    A pair of crash points is *directed* if the restart after the first crash suggests the second point, for example by
-    a call that only restarts make. All other pairs are sampled at random.
+    A pair of crash points is *directed* if there is a reason to expect harm of it, for example a call that only restarts
+    make, or the same point twice; `directed` lists the reasons. Of all other pairs, a random sample is tried.
     """
 
     def __init__(
@@ -467,8 +467,7 @@ class Recoveries:
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return the pairs of crashes to try: at most `most_directed` directed ones, and at most `most` others.
 
-        Without `most_directed`, all directed pairs are tried. A pair is directed if the restart after the first crash
-        suggests the second crash. The others are a random sample.
+        Without `most_directed`, all directed pairs are tried. The others are a random sample.
         """
         directed = self.directed()
         chosen = directed[:most_directed]
