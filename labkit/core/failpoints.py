@@ -73,7 +73,7 @@ SENTENCES = {
     FailPoint.MID_COMMIT: (
         "Some participants have committed and others have not (a sink with a log has flushed half of it)."
     ),
-    FailPoint.BEFORE_CONFIRM: "The log has been flushed, but the second confirmation, the note of this flush, is missing.",
+    FailPoint.BEFORE_CONFIRM: "The log has been flushed, but the second confirmation, which notes this, is missing.",
     FailPoint.AFTER_COMMIT: "All participants have committed (a sink with a log has also confirmed it).",
     FailPoint.AFTER_COMMIT_LOG: "The engine has recorded the batch as finished: commits/N is durable.",
     FailPoint.BEFORE_RESOLVE: "A restarted driver has read the decisions, but has resolved no transaction yet.",

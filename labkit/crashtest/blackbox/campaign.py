@@ -257,8 +257,8 @@ class Campaign:
         """Return the runs to make with a second crash in a recovery, a crash loop, or a plain start after a recovery.
 
         Call this when the runs with one crash are over, because they show what restarts do. With `every`, the list has
-        all *directed* second crashes (see `Recoveries.directed`), otherwise a limited number of them. With the user's option `--since`, the list has only second crashes and crash
-        loops at changed lines of Python.
+        all *directed* second crashes (see `Recoveries.directed`), otherwise a limited number of them. With the user's
+        option `--since`, the list has only second crashes and crash loops at changed lines of Python.
         """
         recoveries = self.recoveries()
         most = self.most
@@ -661,8 +661,8 @@ class Campaign:
     def rest(self) -> Iterator[Sequence[Job]]:
         """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        First come untried crash points, then untried *directed* second crashes (see `Recoveries.directed`), then crashes
-        that leave new states of the files, and finally random second crashes, whose number `--pairs` limits.
+        First come untried crash points, then untried *directed* second crashes (see `Recoveries.directed`), then
+        crashes that leave new states of the files, and finally random second crashes, whose number `--pairs` limits.
         """
         if self.settings.quick or self.settings.is_selection:
             return

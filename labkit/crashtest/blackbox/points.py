@@ -440,8 +440,8 @@ def _write(effect: Effect) -> tuple[str, int, int]:
 class Recoveries:
     """Decides where a further crash is worthwhile, from the restarts that a test has seen.
 
-    A pair of crash points is *directed* if there is a reason to expect harm of it, for example a call that only restarts
-    make, or the same point twice; `directed` lists the reasons. Of all other pairs, a random sample is tried.
+    A pair of crash points is *directed* if there is a reason to expect harm of it, for example a call that only
+    restarts make, or the same point twice; `directed` lists the reasons. Of all other pairs, a random sample is tried.
     """
 
     def __init__(
