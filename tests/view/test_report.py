@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.judge import judge
@@ -46,26 +47,41 @@ def test_every_key_has_its_own_track_from_the_beginning():
     assert tracks["world"][0] == Step("crash 1")
 
 
+CRASH = {
+    "point": FailPoint.MID_WRITE.value,
+    "batch": 0,
+    "signal": 9,
+    "killed": [1],
+    "files": ["offsets/0"],
+    "offset_log": [0],
+    "commit_log": [],
+}
+
+
+def page_of(expected: list[Record], events: list[Observation | Reading], crash: dict[str, Any], place: Path) -> str:
+    folder = RunFolder(place)
+    verdict = judge(expected, History(written(events, folder.history)))
+    record = RunRecord(plan(crashes=["sink.mid_write@0"]), folder, verdict, [crash])
+    write_report([record], place / "report.html", "A title", "A lead.")
+    return (place / "report.html").read_text()
+
+
+def test_a_page_says_whose_processes_were_killed(tmp_path: Path) -> None:
+    expected = [Record(0, "hello", 1)]
+    driver, executor = (page_of(expected, BACK, crash, tmp_path) for crash in (CRASH, {**CRASH, "executor": 7}))
+    assert "processes of the driver" in driver
+    assert "Before the job ran again" in driver
+    assert "processes of the executor; the driver continued" in executor
+    assert "Before the job ran again" not in executor
+
+
 def test_the_page_marks_what_went_back_and_names_no_other_host(tmp_path: Path):
-    crash = {
-        "point": FailPoint.MID_WRITE.value,
-        "batch": 0,
-        "signal": 9,
-        "killed": [1],
-        "files": ["offsets/0"],
-        "offset_log": [0],
-        "commit_log": [],
-    }
     expected = [Record(0, "<hello>", 1), Record(1, "world", 1), Record(2, "<hello>", 2)]
     events = [
         event._replace(key="<hello>") if isinstance(event, Observation) and event.key == "hello" else event
         for event in BACK
     ]
-    folder = RunFolder(tmp_path)
-    verdict = judge(expected, History(written(events, folder.history)))
-    record = RunRecord(plan(crashes=["sink.mid_write@0"]), folder, verdict, [crash])
-    write_report([record], tmp_path / "report.html", "A title", "A lead.")
-    page = (tmp_path / "report.html").read_text()
+    page = page_of(expected, events, CRASH, tmp_path)
     assert len(re.findall(r'class="value back"', page)) == 1
     assert "&lt;hello&gt;" in page
     assert "<hello>" not in page
