@@ -19,8 +19,8 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 _COMPLETE = {
-    Guarantee.AT_LEAST_ONCE: "everything was tried: rows come out twice, and none gets lost",
-    Guarantee.AT_MOST_ONCE: "everything was tried: rows get lost, and none comes out twice",
+    Guarantee.AT_LEAST_ONCE: "rows come out twice, and none gets lost; the test left nothing out",
+    Guarantee.AT_MOST_ONCE: "rows get lost, and none comes out twice; the test left nothing out",
     Guarantee.NONE: "rows get lost and come out twice, or rows come out that nobody expects",
 }
 

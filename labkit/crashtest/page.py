@@ -64,6 +64,7 @@ def page(report: Report) -> str:
         title,
         PAGE_STYLE,
         tag("h1", f"{title}: ", _mark(str(report.claim), report.claim.look)),
+        para(sentence(report.claim.meaning)) if report.claim.meaning else "",
         para(f"{'; '.join(facts)}."),
         *_why(report),
         section("Again", code(report.repeat())),
@@ -157,6 +158,7 @@ def certificate(report: Report) -> str:
         CERTIFICATE_STYLE,
         tag("h1", title),
         large,
+        para(sentence(report.claim.meaning)) if report.claim.meaning else "",
         para(f"Weakest: {weakest.title}: {weakest.because}.") if weakest else "",
         section(
             "What was tested",

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crashtest_reports import report_of
+from crashtest_reports import flat, report_of
 
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.claim import Goal, Strength, claim
 from labkit.crashtest.ledger import Job, Ledger, silent
-from labkit.crashtest.report import NOT_SEEN, Report, weaker
+from labkit.crashtest.report import NOT_SEEN, WIDTH, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
@@ -287,6 +287,34 @@ def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tm
     assert "guarantee         at-least-once" in text
     assert f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only 'rename a #1'\n" in text
     assert "loss of power" in text
+
+
+def test_the_text_fits_into_a_terminal_apart_from_commands(tmp_path: Path) -> None:
+    title = f"before {'a crash with a long name; then, in the recovery, ' * 5}"
+    bad = [replace(each, title=title, id=f"{each.id} then {'rename a #1 then ' * 9}exit") for each in WRONG]
+    text = report(bad, tmp_path).text()
+    values, _ = text.split("\n\nWhat happened in ")
+    assert all(len(line) <= WIDTH for line in values.splitlines() if not line.startswith("repeat "))
+    assert title.rstrip() in flat(report(bad, tmp_path))
+    [violated] = [line for line in values.splitlines() if line.startswith("duplicate ")]
+    assert "rename a #1" in violated
+    assert "... (2 runs)" in values
+
+
+def test_the_text_says_what_a_guarantee_means(tmp_path: Path) -> None:
+    doubt = "too little was tried to say that at-least-once holds"
+    assert doubt in flat(only(WRONG, tmp_path))
+    assert doubt not in flat(report(WRONG, tmp_path))
+    assert "rows come out twice, and none gets lost" in flat(report(WRONG, tmp_path))
+    assert report(results(), tmp_path).text().splitlines()[2:4][1].startswith("repeat ")
+
+
+def test_a_wrong_row_that_a_restart_takes_back_is_announced_below_a_good_guarantee(tmp_path: Path) -> None:
+    early = replace(results()[0], verdict=replace(judged(GOOD), aborted_read=(0,)))
+    made = report([early, *results()[1:]], tmp_path)
+    assert str(made.claim) == "exactly-once"
+    assert "until a recovery has ended, they can see wrong rows (aborted_read)" in flat(made)
+    assert "until a recovery" not in flat(report(results(), tmp_path))
 
 
 def test_junit_has_a_case_a_run_with_failures_and_errors(tmp_path: Path) -> None:
