@@ -66,24 +66,29 @@ class FileReads:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._count_pending()
         if self._descriptor >= 0:
             os.close(self._descriptor)
+        self._descriptor = -1
 
     def covers(self, path: Path) -> bool:
         """Return whether every read and write of this file is observed, so that the counts of the file are complete."""
         return not self._blind and (path.parent in self._names.values() or path in self._files.values())
 
     def use(self, path: Path) -> Use:
-        """Return how often processes have opened, written and read the file so far."""
-        with suppress(BlockingIOError):
-            while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
-                self._count(content)
+        """Return how often processes have opened, written and read the file so far, or until the end of the block."""
+        self._count_pending()
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
         """Return whether all processes that opened this file only wrote to it; False if its reads are not observed."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
+
+    def _count_pending(self) -> None:
+        with suppress(BlockingIOError):
+            while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
+                self._count(content)
 
     def _count(self, content: bytes) -> None:
         place = 0

@@ -831,7 +831,10 @@ class Campaign:
         self.is_part = True
         made = sum(each.group is not Group.SEEING for each in self.results)
         job = Job("stopped", "the rest of the test", Group.SEEING)
-        self.ledger.results.append(unknown(job, f"the test was stopped after {made} of about {self.ledger.total} runs"))
+        wrong = any(each.violated and not each.group.is_apart for each in self.results)
+        so_far = "" if wrong else "; until then, nothing was wrong"
+        message = f"the test was stopped after {made} of about {self.ledger.total} runs{so_far}"
+        self.ledger.results.append(unknown(job, message))
         return self.report()
 
     def report(self) -> Report:

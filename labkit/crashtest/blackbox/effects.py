@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -176,6 +176,8 @@ class Namer:
         numbered: frozenset[str] = frozenset(),
         earlier: Iterable[Call] = (),
         unnamed: Path | None = None,
+        *,
+        mask_more: Callable[[str], str] = str,
     ) -> None:
         """Prepare to name the system calls that concern the watched `folders`.
 
@@ -183,12 +185,13 @@ class Namer:
         a masked path, in which a placeholder replaces the number of a file: `offsets/<n>` for `offsets/3`. `numbered`
         are the masked paths for which names keep the number, because the order of these files differs from run to run.
         `earlier` are the calls of earlier starts, whose process ids are masked as well, because file names may contain
-        them. Paths in the folder `unnamed` appear without the folder's name.
+        them. Paths in the folder `unnamed` appear without the folder's name. `mask_more` masks further parts of masked
+        paths, such as names that only comparing two runs shows to be random.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
         self._unnamed, self._ignored = unnamed, ignored
-        self._numbered = numbered
+        self._numbered, self._mask_more = numbered, mask_more
         self._pids = {number for call in earlier for number in (call.process, call.pid)}
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
@@ -226,10 +229,11 @@ class Namer:
     def _masked(self, call: Call, file: str) -> tuple[str, str]:
         if call.kind is CallKind.SEND:
             return f"{file} {word(call.head, call.size)}".rstrip(), ""
-        where = mask(file, pids=self._pids)
-        if where in self._numbered:
-            where = mask(file, entries=False, pids=self._pids)
-        return where, file
+        where = self._mask(file)
+        return (self._mask(file, entries=False) if where in self._numbered else where), file
+
+    def _mask(self, file: str, *, entries: bool = True) -> str:
+        return self._mask_more(mask(file, entries=entries, pids=self._pids))
 
     def _inside(self, path: str) -> str | None:
         for folder in self._folders:
@@ -244,7 +248,7 @@ class Namer:
         The result is None if the file is ignored, or if it lies outside of the watched folders.
         """
         file = self._inside(path)
-        return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
+        return None if file is None or self._is_ignored(file) else self._mask(file, entries=False)
 
     def ids(self, path: str) -> tuple[bytes, ...]:
         """Return the UUIDs and hexadecimal ids in a path, without the path of its watched folder."""

@@ -15,6 +15,7 @@ from labkit.crashtest.blackbox.effects import Effect, named_again, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
 from labkit.crashtest.blackbox.folder_changes import Files, changed, files_in, unnamed
+from labkit.crashtest.blackbox.random_names import may_be_random, random_names
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
 from labkit.crashtest.blackbox.seeing import Glance, blind_spots, doubts, logs, replaces, showing, unseen_files
@@ -156,10 +157,7 @@ def healthy(harness: Harness) -> Healthy:
         harness.endless = start.over is Over.COMPLETE
         harness.silence = start.silence
         _read(harness, run)
-        harness.numbered = unordered(start.effects)
-        if harness.numbered:
-            start.effects = named_again(start.effects, harness.namer())
-        harness.logs = logs(start.effects, reads)
+        _name_again(harness, start)
     _check_started(run)
     for folder in harness.settings.watched:
         if not folder.is_dir():
@@ -181,7 +179,14 @@ def healthy(harness: Harness) -> Healthy:
             f"{', '.join(remedies)}."
         )
     _check_emptied(harness)
-    notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
+    notes = [*glances.note(), *made]
+    if expected is None or may_be_random(start.effects, run.seconds):
+        again = _once_more(harness, values, is_judge=expected is None)
+        harness.random = random_names(start.effects, again.effects)
+        _name_again(harness, start)
+    if expected is None:
+        notes.append("no --expected: the rows of the run without a crash were taken for right (two runs left the same)")
+    harness.logs = logs(start.effects, reads)
     harness.expectation = harness.settings.expectation(values if expected is None else expected, values)
     altered = changed(before, after, harness.namer(), harness.folder.parent)
     return _concluded(harness, run, glances, notes, unnamed(altered, run.starts[0].effects, before, after))
@@ -297,25 +302,33 @@ def _read(harness: Harness, run: PipelineRun) -> None:
     harness.look(run, "end")
 
 
-def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """If `expected` is None, check that a second run without a crash leaves the same `values` as the first.
+def _name_again(harness: Harness, start: Start) -> None:
+    """Name the effects of the run without a crash with what labkit has learned about the names of files since."""
+    harness.numbered = frozenset()
+    if harness.random:
+        start.effects = named_again(start.effects, harness.namer())
+    harness.numbered = unordered(start.effects)
+    if harness.numbered:
+        start.effects = named_again(start.effects, harness.namer())
 
-    Return [], or after this check a list with a note about it. Raises `InvalidInput` if the rows of the two runs
-    differ, because then labkit does not know which are right.
+
+def _once_more(harness: Harness, values: Sequence[Any], *, is_judge: bool) -> Start:
+    """Perform a second run without a crash, and return its start.
+
+    With `is_judge`, raises `InvalidInput` if its rows differ from the `values` of the first run, because then labkit
+    does not know which are right.
     """
-    if expected is not None:
-        return []
     with harness.run("healthy-2", "no crash, once more") as again:
         start = harness.start(again)
         _check(harness, start)
         _read(harness, again)
     _check_started(again)
-    if again.unknown or counted(again.values) != counted(values):
+    if is_judge and (again.unknown or counted(again.values) != counted(values)):
         raise InvalidInput(
             "two runs without a crash left different rows, so labkit does not know which rows are right; let the "
             "reader leave out columns that differ from run to run, or name the right rows with the option --expected."
         )
-    return ["no --expected: the rows of the run without a crash were taken for right (two runs left the same)"]
+    return start
 
 
 def _left_running(start: Start, sentence: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recording
+from labkit.crashtest.blackbox.random_names import RandomName, mask_random
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.states import RunFiles
@@ -138,6 +140,8 @@ class Harness:
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
         """The masked paths for which names of effects keep the files' numbers, because the files' order is random."""
+        self.random: tuple[RandomName, ...] = ()
+        """The names of files with random parts that two runs without a crash showed."""
         self.logs: frozenset[str] = frozenset()
         """The masked paths of files that look like logs; the test tries crashes before effects on them last."""
         self.leftover_notes: list[str] = []
@@ -159,7 +163,7 @@ class Harness:
         """Copy what `other`, the harness of another folder, found in the run without a crash."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
-        self.numbered, self.logs = other.numbered, other.logs
+        self.numbered, self.random, self.logs = other.numbered, other.random, other.logs
         self.waited_in_vain, self.lines = other.waited_in_vain, other.lines
         self.reads_first, self.longer = other.reads_first, other.longer
         self.late = other.late
@@ -274,7 +278,8 @@ class Harness:
         """Return an object that names the system calls of the run's next start; pass it the calls in order of time."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
-        return Namer(settings.watched, settings.ignored, self.numbered, earlier, settings.unnamed)
+        folders, more = (settings.watched, settings.ignored), partial(mask_random, names=self.random)
+        return Namer(*folders, self.numbered, earlier, settings.unnamed, mask_more=more)
 
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
