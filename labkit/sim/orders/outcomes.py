@@ -5,15 +5,14 @@ the fewest crashes and, among those, with the fewest actions.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from labkit.core.judge import Outcome, judge
 from labkit.core.verdict import Guarantee, guarantee
-from labkit.sim.explore import step_between
-from labkit.sim.model import Action
+from labkit.sim.explore import Search
 from labkit.sim.models.orders.claims import ENDS, MEANWHILE, expected, history_of, is_done
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.state import PARAMETERS, Seen, Settings, State, World, parameters_of
@@ -23,6 +22,9 @@ from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
 """The names of the properties (claims) that are checked at the end of every schedule, in the order of the results."""
+
+_ALL_STATES = 1 << 62
+"""A limit on the states of a search that no search reaches."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
 """The rows that one reader saw: offset and value of each, in the order of visibility. (-1, 0) marks a crash, and
@@ -69,54 +71,18 @@ def find(design: Design, world: World = World.SAME, **more: object) -> OrderResu
     `more` are further parameters of the simulator.
     """
     model = make(design, world, **more)
-    return _Search(model).result()
-
-
-class _Search:
-    """A breadth-first search that collects what readers have seen at the end of each run."""
-
-    def __init__(self, model: Orders) -> None:
-        self.model, self.settings = model, model.settings
-        self.parents: dict[State, State | None] = {model.initial(): None}
-        self.witnesses: dict[str, State] = {}
-        self.readers: set[ReaderSaw] = set()
-
-    def result(self) -> OrderResult:
-        level = list(self.parents)
-        while level:
-            level = list(self._next_level(level))
-        traces = {name: self._trace(self.witnesses[name]) for name in CLAIMS if name in self.witnesses}
-        left = guarantee({name: Outcome.VIOLATED if name in traces else Outcome.HOLDS for name in ENDS})
-        return OrderResult(left, MappingProxyType(traces), frozenset(self.readers), len(self.parents))
-
-    def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge the states in which the run is finished, and yield every new state that one action leads to."""
-        model, parents = self.model, self.parents
-        for state in level:
-            if is_done(self.settings, state):
-                self._end(state)
-            for action in model.actions(state):
-                after = model.apply(state, action)
-                if after not in parents:
-                    parents[after] = state
-                    yield after
-
-    def _end(self, state: State) -> None:
-        saw = read(state.seen)
-        if saw in self.readers:
-            return
-        self.readers.add(saw)
-        for name in broken(self.settings, state.seen):
-            witness = self.witnesses.get(name)
-            if witness is None or witness.crashes < state.crashes:
-                self.witnesses[name] = state
-
-    def _trace(self, state: State) -> Trace:
-        actions: list[Action] = []
-        while (before := self.parents[state]) is not None:
-            actions.append(step_between(self.model, before, state))
-            state = before
-        return Trace.of(self.model, actions[::-1])
+    search = Search(model, _ALL_STATES)
+    search.claims.settle([claim.name for claim in model.properties()])  # here the judge looks at the ends of runs only
+    readers, last = set[ReaderSaw](), dict[str, State]()
+    for state in map(search.packer.unpack, search.run().parents):
+        if is_done(model.settings, state) and (saw := read(state.seen)) not in readers:
+            readers.add(saw)
+            for name in broken(model.settings, state.seen):
+                if name not in last or last[name].crashes < state.crashes:
+                    last[name] = state
+    witnesses = {name: search.trace_to(last[name]) for name in CLAIMS if name in last}
+    left = guarantee({name: Outcome.VIOLATED if name in witnesses else Outcome.HOLDS for name in ENDS})
+    return OrderResult(left, MappingProxyType(witnesses), frozenset(readers), len(search.parents))
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
