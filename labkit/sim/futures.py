@@ -5,7 +5,7 @@ property. If the limit was reached, a step is called right only if the search vi
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Generic, NamedTuple
 
@@ -108,12 +108,12 @@ class _Graph(Generic[StateT]):
             if broken is not None:
                 self._broken[place] = broken
         self._before = _reversed(self._after)
-        self._distance, self._next = self._nearest()
-        self._open = self._reach([place for place, after in enumerate(self._after) if _UNSEEN in after])
+        self._distance, self._next = self._towards(self._broken)
+        self._open, _ = self._towards([place for place, after in enumerate(self._after) if _UNSEEN in after])
         self._doomed = self._inevitable()
         order = self._ends_first()
         at = {place: position for position, place in enumerate(order)}
-        self._circling = self._reach(
+        self._circling, _ = self._towards(
             [place for place in order if any(at[each] >= at[place] for each in self._seen(place))]
         )
         self._counts = self._schedules(order)
@@ -149,15 +149,15 @@ class _Graph(Generic[StateT]):
     def _number(self, state: StateT) -> int:
         return self._numbers.get(self._pack(state), _UNSEEN)
 
-    def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return two dicts for the states that can lead to a violation.
+    def _towards(self, goals: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Return two dicts for the states in `goals` and all states that can lead to one of them.
 
-        The first maps each of these states to the number of steps to the nearest violation. The second maps it to the
-        next state on the way there, and has no entry for a state that itself violates a property.
+        The first maps each of these states to the number of steps to the nearest goal. The second maps it to the next
+        state on the way there, and has no entry for a goal.
         """
-        distance = dict.fromkeys(self._broken, 0)
+        distance = dict.fromkeys(goals, 0)
         towards: dict[int, int] = {}
-        waiting = deque(self._broken)
+        waiting = deque(goals)
         while waiting:
             place = waiting.popleft()
             for before in self._before[place]:
@@ -165,16 +165,6 @@ class _Graph(Generic[StateT]):
                     distance[before], towards[before] = distance[place] + 1, place
                     waiting.append(before)
         return distance, towards
-
-    def _reach(self, places: Sequence[int]) -> set[int]:
-        """Return the states in `places`, and all states that can lead to one of them."""
-        reached, waiting = set(places), deque(places)
-        while waiting:
-            for before in self._before[waiting.popleft()]:
-                if before not in reached:
-                    reached.add(before)
-                    waiting.append(before)
-        return reached
 
     def _inevitable(self) -> set[int]:
         """Return the states from which every schedule (sequence of actions) violates a property.
