@@ -50,11 +50,10 @@ def measure(rounds: int) -> Rows:
         address = stack.enter_context(served(Path(folder)))
         (zipped,) = Path(folder).glob("live/*/labkit.zip")
         pages: dict[str, Any] = {"Chromium": stack.enter_context(chromium()).new_page()}
-        pages["Chromium"].goto(address)
         if find_firefox():
             pages["Firefox"] = Tab(stack.enter_context(firefox()))
-            pages["Firefox"].open(address)
         for page in pages.values():
+            page.goto(address)
             page.evaluate(_BEGIN, [f"{address}{zipped.parent.relative_to(folder)}/", inspect.getsource(timed_search)])
         return [_row(notebook, pages, rounds) for notebook in SEARCHES]
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,7 +32,10 @@ def find_firefox() -> Path | None:
 
 
 class Tab:
-    """A tab with an empty cache, which records the addresses that its page requests."""
+    """A tab with an empty cache, which records the addresses that its page requests.
+
+    Its methods are named as in playwright, so that functions for playwright's pages accept a tab as well.
+    """
 
     def __init__(self, firefox: "Firefox") -> None:
         self._firefox = firefox
@@ -39,13 +43,10 @@ class Tab:
         self.id = firefox.ask("browsingContext.create", type="tab", userContext=self._container)["context"]
         firefox.ask("browsingContext.setViewport", context=self.id, viewport={"width": 1280, "height": 1200})
         firefox.ask("session.subscribe", events=["network.beforeRequestSent"], contexts=[self.id])
-
-    @property
-    def asked(self) -> list[str]:
+        self.asked = firefox.asked[self.id]
         """The addresses that the page has requested so far."""
-        return [each["request"]["url"] for each in self._firefox.events if each["context"] == self.id]
 
-    def open(self, address: str) -> None:
+    def goto(self, address: str) -> None:
         """Load a page, and return when it has loaded."""
         self._firefox.ask("browsingContext.navigate", context=self.id, url=address, wait="complete")
 
@@ -58,23 +59,15 @@ class Tab:
             raise RuntimeError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"])
 
-    def wait_for(self, condition: str) -> None:
-        """Return when an expression of JavaScript is true. Raises `RuntimeError` if it is not after `PATIENCE`."""
+    def wait_for_function(self, function: str, timeout: float = PATIENCE * 1_000) -> None:
+        """Return when a JavaScript function returns true. Raises `RuntimeError` after `timeout` milliseconds."""
         self.evaluate(
             f"""async (most) => {{
-              for (const begun = performance.now(); !({condition}); await new Promise((done) => setTimeout(done, 20)))
-                if (performance.now() - begun > most) throw new Error("still not: " + {json.dumps(condition)});
+              for (const begun = performance.now(); !({function})(); await new Promise((done) => setTimeout(done, 20)))
+                if (performance.now() - begun > most) throw new Error("still not: " + {json.dumps(function)});
             }}""",
-            PATIENCE * 1_000,
+            timeout,
         )
-
-    def goto(self, address: str) -> None:
-        """Load a page. The method is named as in playwright, so that functions for its pages also accept a tab."""
-        self.open(address)
-
-    def wait_for_function(self, function: str, timeout: float = PATIENCE * 1_000) -> None:
-        """Return when a JavaScript function returns true. The name is playwright's; `timeout` is ignored."""
-        self.wait_for(f"({function})()")
 
     def click(self, expression: str) -> None:
         """Click with the mouse into the middle of an element, given as an expression of JavaScript."""
@@ -105,8 +98,8 @@ class Firefox:
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
         self._numbers = itertools.count(1)
-        self.events: list[dict[str, Any]] = []
-        """The parameters of all events so far to which a tab has subscribed."""
+        self.asked: defaultdict[str, list[str]] = defaultdict(list)
+        """By tab, the addresses that its page has requested so far."""
         self.version = str(self.ask("session.new", capabilities={})["capabilities"]["browserVersion"])
 
     def ask(self, method: str, **parameters: object) -> dict[str, Any]:
@@ -115,7 +108,7 @@ class Firefox:
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while (answer := json.loads(self._socket.recv())).get("id") != number:
             if answer.get("type") == "event":
-                self.events.append(answer["params"])
+                self.asked[answer["params"]["context"]].append(answer["params"]["request"]["url"])
         if answer["type"] == "error":
             raise RuntimeError(f"{method}: {answer['error']}: {answer['message']}")
         result: dict[str, Any] = answer["result"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bench.browser import chromium
-from bench.firefox import Tab, find_firefox, firefox
+from bench.firefox import Firefox, Tab, find_firefox, firefox
 from bench.live import CHOOSE
 from bench.rows import Rows, median, percentile, spread
 from bench.static_site import served
@@ -30,7 +30,7 @@ LONGER = {
 }
 """For simulators whose page's own run is too short: a longer run with which to continue."""
 
-_LIVE = "document.querySelector('[data-lk-live]')"
+_LIVE = "() => document.querySelector('[data-lk-live]')"
 _FIRST = """async (pattern) => {
   const wanted = new RegExp(pattern), place = document.querySelector(".lk-place"), before = place.textContent;
   const chips = [...document.querySelectorAll("button.lk-chip")];
@@ -47,19 +47,6 @@ _GO_ON = """async (trace) => {
 }"""
 
 
-class _ChromiumTab:
-    """A tab of Chromium with an empty cache, and with the methods of `bench.firefox.Tab` that a measurement needs."""
-
-    def __init__(self, browser: Any) -> None:
-        self._context = browser.new_context(viewport={"width": 1280, "height": 1200})
-        self._page, self.asked = self._context.new_page(), list[str]()
-        self._page.on("request", lambda request: self.asked.append(request.url))
-        self.open, self.evaluate, self.close = self._page.goto, self._page.evaluate, self._context.close
-
-    def wait_for(self, condition: str) -> None:
-        self._page.wait_for_function(condition)
-
-
 def measure(rounds: int) -> Rows:
     """Return rows: seconds and MB to the first step, ms per step, in each browser. Raises `ServiceUnavailable`."""
     with tempfile.TemporaryDirectory() as folder:
@@ -67,11 +54,22 @@ def measure(rounds: int) -> Rows:
         with served(Path(folder)) as address:
             pages = _Pages(address, Path(folder), rounds)
             with chromium() as browser:
-                rows = [pages.measured("Chromium", lambda: _ChromiumTab(browser), name) for name in SIMULATORS]
+                rows = [pages.measured("Chromium", lambda: _in_chromium(browser), name) for name in SIMULATORS]
             if find_firefox():
                 with firefox() as other:
-                    rows += [pages.measured("Firefox", lambda: Tab(other), name) for name in SIMULATORS]
+                    rows += [pages.measured("Firefox", lambda: _in_firefox(other), name) for name in SIMULATORS]
             return rows
+
+
+def _in_chromium(browser: Any) -> tuple[Any, list[str]]:
+    page, asked = browser.new_page(viewport={"width": 1280, "height": 1200}), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    return page, asked
+
+
+def _in_firefox(browser: Firefox) -> tuple[Any, list[str]]:
+    tab = Tab(browser)
+    return tab, tab.asked
 
 
 def build_pages(folder: Path) -> None:
@@ -86,20 +84,20 @@ class _Pages(NamedTuple):
     folder: Path
     rounds: int
 
-    def measured(self, browser: str, tab: Callable[[], Any], name: str) -> dict[str, Any]:
+    def measured(self, browser: str, tab: Callable[[], tuple[Any, list[str]]], name: str) -> dict[str, Any]:
         first, after, steps, sizes, foreign = [], [], [], [], 0
         for _ in range(self.rounds):
-            page = tab()
-            page.open(f"{self.address}simulators/{name}.html")
-            page.wait_for(_LIVE)
+            page, asked = tab()
+            page.goto(f"{self.address}simulators/{name}.html")
+            page.wait_for_function(_LIVE)
             first.append(page.evaluate(_FIRST, SIMULATORS[name]))
             # The browser is still busy with what it has loaded.
             after += page.evaluate(f"(given) => ({CHOOSE})(given)", [SIMULATORS[name], 1])
             if name in LONGER:
                 page.evaluate(_GO_ON, LONGER[name])
             steps += page.evaluate(f"(given) => ({CHOOSE})(given)", [SIMULATORS[name], CHOICES])
-            own = {url for url in page.asked if url.startswith(self.address)}
-            foreign += sum(not url.startswith((self.address, "data:", "blob:")) for url in page.asked)
+            own = {url for url in asked if url.startswith(self.address)}
+            foreign += sum(not url.startswith((self.address, "data:", "blob:")) for url in asked)
             files = (self.folder / urlsplit(url).path.removeprefix("/") for url in own)
             sizes.append(sum(each.stat().st_size for each in files) / 1e6)
             page.close()

@@ -342,7 +342,7 @@ def test_a_run_of_another_simulator_opens_on_its_own_page(chrome: "Browser", sit
         page.locator(".lk-watch", has_text="hello is seen at 2").wait_for()
 
 
-PLACE = "document.querySelector('.lk-place').textContent === '{}'"
+PLACE = "() => document.querySelector('.lk-place').textContent === '{}'"
 ARROW_RIGHT = "\ue014"
 """The right arrow as WebDriver writes it."""
 
@@ -351,17 +351,17 @@ def test_firefox_takes_a_first_step_opens_a_link_and_obeys_the_keyboard(site: Si
     try:
         with firefox() as browser:
             page = FirefoxTab(browser)
-            page.open(f"{site.address}simulators/two_phase_commit.html")
-            page.wait_for("document.querySelector('[data-lk-live]')")
+            page.goto(f"{site.address}simulators/two_phase_commit.html")
+            page.wait_for_function("() => document.querySelector('[data-lk-live]')")
             page.click("document.querySelector('button.lk-chip')")
-            page.wait_for(PLACE.format("step 1 of 11"))
+            page.wait_for_function(PLACE.format("step 1 of 11"))
             page.evaluate("(trace) => { location.hash = trace; }", f"{START}.read-0")
-            page.wait_for(PLACE.format("step 2 of 2"))
+            page.wait_for_function(PLACE.format("step 2 of 2"))
             page.evaluate("() => document.querySelector(\"[role=group][tabindex='0']\").focus()")
             page.press("z")
-            page.wait_for(PLACE.format("step 1 of 11"))
+            page.wait_for_function(PLACE.format("step 1 of 11"))
             page.press(ARROW_RIGHT)
-            page.wait_for(PLACE.format("step 2 of 11"))
+            page.wait_for_function(PLACE.format("step 2 of 11"))
             assert [url for url in page.asked if not url.startswith((site.address, "data:", "blob:"))] == []
             page.close()
     except ServiceUnavailable as missing:
