@@ -53,7 +53,7 @@ import nbformat
 from build_sinks import between
 from nbformat import NotebookNode, v4
 from outputs import said
-from reading import minutes, table
+from reading import minutes, table, tags
 from reading import read as reading_of
 from task_cells import task_cell
 
@@ -105,11 +105,6 @@ RULES = """\
 
 class NotebookError(Exception):
     """The error that a source cannot be built; the message names the cell and the remedy."""
-
-
-def tags(cell: NotebookNode) -> set[str]:
-    """Return the tags of a cell."""
-    return set(cell.metadata.get("tags", []))
 
 
 @cache

@@ -25,6 +25,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode, v4
+from reading import tags
 from traitlets.config import Config
 
 from labkit.core.errors import ServiceUnavailable
@@ -98,7 +99,7 @@ def page(notebook: NotebookNode, name: str, note: str = "", live: str = "", run_
     """
     resources = {"metadata": {"name": name}, "note": note, "live": live, "run_here": run_here}
     notebook.metadata["title"] = title(notebook)
-    notebook.cells = [cell for cell in notebook.cells if build_notebooks.CHECKED not in build_notebooks.tags(cell)]
+    notebook.cells = [cell for cell in notebook.cells if build_notebooks.CHECKED not in tags(cell)]
     html, _ = exporter().from_notebook_node(without_widgets(notebook), resources=resources)
     return str(LINK.sub(r"\1.html", html))
 

@@ -18,6 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 from outputs import said
 from playwright.sync_api import Page, sync_playwright
+from reading import tags
 
 from bench.firefox import Tab
 from bench.jupyter_driving import IDLE, READY, cells, raised, run_all
@@ -56,7 +57,7 @@ def compared(page: Page | Tab, name: str) -> list[tuple[str, str, str]]:
     claimed = {
         str(cell.source): said(cell.outputs)
         for cell in checked(name).cells
-        if "nbval-check-output" in build_notebooks.tags(cell) and "check" not in build_notebooks.tags(cell)
+        if "nbval-check-output" in tags(cell) and "check" not in tags(cell)
     }
     outputs = zip(cells(page), outputs_of(page), strict=True)
     return [(source, _spoken(came), claimed[source]) for source, came in outputs if source in claimed]

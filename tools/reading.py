@@ -53,11 +53,11 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 def minutes(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> tuple[int, int]:
     """Return the minutes without exercises, and those for exercises; `expected` is what cells print, by number."""
-    shown = [cell for cell in cells if not NOT_READ & _tags(cell)]
+    shown = [cell for cell in cells if not NOT_READ & tags(cell)]
     seconds = words(shown) * 60 / WORDS_A_MINUTE
     seconds += sum(SECONDS[what] for cell in shown for what in _taken(cell))
     code = [cell.source for cell in shown if cell.cell_type == "code"]
-    printed = [text for place, text in (expected or {}).items() if not NOT_READ & _tags(cells[place])]
+    printed = [text for place, text in (expected or {}).items() if not NOT_READ & tags(cells[place])]
     seconds += CODE_LINE * _lines(code) + OUTPUT_LINE * _lines(printed)
     exercising = sum(_exercise_minutes(cell) for cell in cells)
     return ceil(seconds / 60), exercising
@@ -97,12 +97,13 @@ def _taken(cell: NotebookNode) -> Iterator[str]:
 
 
 def _exercise_minutes(cell: NotebookNode) -> int:
-    name = marked(cell.source) if "exercise" in _tags(cell) else None
+    name = marked(cell.source) if "exercise" in tags(cell) else None
     exercise = assignments().get(name or "")
     return EXERCISE_MINUTES[exercise.level] if exercise else 0
 
 
-def _tags(cell: Any) -> set[str]:
+def tags(cell: Any) -> set[str]:
+    """Return the tags of a cell."""
     return set(cell.metadata.get("tags", []))
 
 
@@ -122,7 +123,7 @@ class Reading(NamedTuple):
 
 def read(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> Reading:
     """Estimate the minutes for the cells that learners get; `expected` is what cells print, by their number."""
-    return Reading(*minutes(cells, expected), words([cell for cell in cells if not NOT_READ & _tags(cell)]))
+    return Reading(*minutes(cells, expected), words([cell for cell in cells if not NOT_READ & tags(cell)]))
 
 
 def table(readings: dict[str, Reading]) -> str:

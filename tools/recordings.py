@@ -16,6 +16,7 @@ from typing import Any
 import build_notebooks
 import nbformat
 from nbformat import NotebookNode
+from reading import tags
 
 from labkit import __version__
 from labkit.host.servers.kafka_jars import VERSION as KAFKA
@@ -36,7 +37,6 @@ IMPORTED = re.compile(
     r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b|\bos\.link\b", re.MULTILINE
 )
 CALLED = re.compile(r"\blab\.(\w+)")
-ANSWERED = re.compile(r"lab\.answer\(\s*\"([^\"]+)\"")
 LEARNERS = {"exercise", "check", "rules", "task"}
 """The tags of cells that learners fill in, or that judge what they have written."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -70,7 +70,7 @@ def recordings(root: Path, notebooks: Iterable[Path]) -> dict[str, tuple[str, li
             shown = outputs.get(source)
             whole = shown is not None and all(each["output_type"] != "error" for each in shown)
             plain = [each for output in shown or () if (each := _plain(output))] if whole else []
-            found[source] = (made if whole else "", plain, ANSWERED.findall(source))
+            found[source] = (made if whole else "", plain, build_notebooks.ANSWERED.findall(source))
     return found
 
 
@@ -79,7 +79,7 @@ def real(notebook: NotebookNode) -> Iterator[str]:
     results: set[str] = set()
     plain: set[str] = set()
     for cell in notebook.cells:
-        if cell.cell_type != "code" or LEARNERS & build_notebooks.tags(cell):
+        if cell.cell_type != "code" or LEARNERS & tags(cell):
             continue
         source = str(cell.source)
         if REAL & {*CALLED.findall(source)} or IMPORTED.search(source) or results & used(source):
@@ -88,7 +88,7 @@ def real(notebook: NotebookNode) -> Iterator[str]:
             yield normal(source)
         else:
             results -= bound(source)
-            if not build_notebooks.tags(cell) & SET_UP:
+            if not tags(cell) & SET_UP:
                 plain |= bound(source)
 
 
