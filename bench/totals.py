@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
-from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Order
 from labkit.core.strategies import Strategy, orders
 from labkit.runs.conclude import release
@@ -25,7 +25,7 @@ from labkit.runs.prepare import prepare
 from labkit.runs.progress import silent
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
-from labkit.sinks import check_capability
+from labkit.runs.scenario.checks import stores_for
 from labkit.spark import stopwatch
 from labkit.spark.checkpoint import Checkpoint
 
@@ -95,7 +95,7 @@ def every(path: Path, words: int, stores: Sequence[str] = STORES) -> Iterator[Sc
     lines = -(-words // LINE)
     for store in stores:
         for strategy in Strategy:
-            for order in orders(strategy) if can_carry(strategy, store) else ():
+            for order in orders(strategy) if store in stores_for(strategy) else ():
                 yield plan(
                     job="totals",
                     input=path,
@@ -104,15 +104,6 @@ def every(path: Path, words: int, stores: Sequence[str] = STORES) -> Iterator[Sc
                     order=None if order is Order.NONE else order,
                     records_per_batch=-(-lines // BATCHES),
                 )
-
-
-def can_carry(strategy: Strategy, store: str) -> bool:
-    """Return whether this store can do what the strategy needs."""
-    try:
-        check_capability(strategy, store)
-    except InvalidInput:
-        return False
-    return True
 
 
 def name(scenario: Scenario) -> str:
