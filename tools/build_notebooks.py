@@ -57,6 +57,7 @@ from reading import minutes, table, tags
 from reading import read as reading_of
 from task_cells import task_cell
 
+from labkit.core.words import markdown_table
 from labkit.teach import glossary
 from labkit.teach.exercises.registry import assignments
 from labkit.teach.questions.notes import UNATTENDED
@@ -248,8 +249,7 @@ def needed(source: Path, lab: Mapping[str, Any]) -> list[str]:
 
 def course_map(root: Path) -> str:
     """Return the Markdown of the course map: a table of all notebooks, and a diagram of which notebook needs which."""
-    rows = ["| notebook | question | read before | minutes | exercises |"]
-    rows.append("|---|---|---|---|---|")
+    rows = [("notebook", "question", "read before", "minutes", "exercises")]
     built_on: dict[str, list[str]] = {}
     for source in sources(root):
         cells, expected, lab = read(source)
@@ -258,26 +258,25 @@ def course_map(root: Path) -> str:
         question = cells[0].source.splitlines()[0].removeprefix("# ")
         before = ", ".join(map(_number, built_on[source.stem])) or "-"
         link = f"[{source.stem}](../notebooks/{source.stem}.ipynb)"
-        rows.append(f"| {link} | {question} | {before} | {reading} | {exercising or '-'} |")
+        rows.append((link, question, before, str(reading), str(exercising or "-")))
     arrows = [
         f"  {_number(before)} --> {_number(name)}"
         for name, needs in built_on.items()
         for before in needs
         if not any(before in _all_needs(other, built_on) for other in needs)
     ]
-    return "\n".join([*rows, "", "```mermaid", "flowchart LR", *arrows, "```"])
+    return "\n".join([markdown_table(rows), "", "```mermaid", "flowchart LR", *arrows, "```"])
 
 
 def exercise_table() -> str:
     """Return the Markdown table of all exercises with task, kind, level and points."""
-    rows = ["| exercise | what is asked | kind | level | points |", "|---|---|---|---|---|"]
+    rows = [("exercise", "what is asked", "kind", "level", "points")]
     for name, exercise in assignments().items():
         notes = {", by hand": exercise.by_hand, ", on Spark": exercise.needs_spark, ", by axis": bool(exercise.axes)}
         note = next((text for text, applies in notes.items() if applies), "")
         points = f"{exercise.points}{note}" if exercise.is_graded else "-"
-        cells = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, points)
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        rows.append((f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, points))
+    return markdown_table(rows) + "\n"
 
 
 def _number(name: str) -> str:

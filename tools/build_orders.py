@@ -8,6 +8,7 @@ from build_sinks import keep_in_step, with_parts
 from seen_orders import seen
 
 from labkit.core.verdict import Guarantee
+from labkit.core.words import markdown_table
 from labkit.sim.models.orders.state import Fault, World
 from labkit.sim.orders.designs import RULES, why_not
 from labkit.sim.orders.named import NAMED
@@ -40,33 +41,25 @@ def grid() -> str:
 
 def kills() -> str:
     """Return a Markdown table of the designs that are ever broken, each with the crash that shows it."""
-    lines = ["| design | guarantee | the crash that shows its weakness |", "|---|---|---|"]
-    lines += [
-        f"| `{order.design}` | {order.guarantee} | {order.killing} |"
+    rows = [
+        (f"`{order.design}`", order.guarantee, order.killing)
         for order in orders().squares.values()
         if order and order.is_ever_broken
     ]
-    return "\n".join(lines) + "\n"
+    return markdown_table([("design", "guarantee", "the crash that shows its weakness"), *rows]) + "\n"
 
 
 def built() -> str:
     """Return a Markdown table of known engines' designs, with verdicts, what a reader may see, and source."""
-    lines = [
-        *wrap(GRANTED, 120),
-        "",
-        "| name | who | design | a repeated step has the same rows | it may have others | seen meanwhile | source |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    same, others = "a repeated step has the same rows", "it may have others"
+    rows = [("name", "who", "design", same, others, "seen meanwhile", "source")]
     for name, each in NAMED.items():
         order = Order(each.design, each.fault)
-        meanwhile = ", ".join(order.meanwhile)
         fault = f"The verdicts include the fault `{each.fault}`." if each.fault in FAULTS else ""
         who = " ".join(filter(None, (f"{each.who}.", each.limit, fault)))
-        lines.append(
-            f"| `{name}` | {who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "
-            f"| {meanwhile or '-'} | {each.source} |"
-        )
-    return "\n".join(lines) + "\n"
+        verdicts = order.guarantee, order.guarantee_with_other_rows, ", ".join(order.meanwhile) or "-"
+        rows.append((f"`{name}`", who, f"`{each.design}`", *verdicts, each.source))
+    return "\n".join([*wrap(GRANTED, 120), "", markdown_table(rows)]) + "\n"
 
 
 def rules() -> str:
@@ -76,12 +69,12 @@ def rules() -> str:
 
 def faults() -> str:
     """Return a Markdown table of the squares that are exactly-once, with the guarantee of each under other faults."""
-    lines = [f"| design | {' | '.join(FAULTS)} |", "|---" * (len(FAULTS) + 1) + "|"]
-    for order in orders().squares.values():
-        if order and order.is_exactly_once and not why_not(order.design):
-            left = (_left(under(order.design, fault), fault) for fault in FAULTS)
-            lines.append(f"| `{order.design}` | {' | '.join(left)} |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        (f"`{order.design}`", *(_left(under(order.design, fault), fault) for fault in FAULTS))
+        for order in orders().squares.values()
+        if order and order.is_exactly_once and not why_not(order.design)
+    ]
+    return markdown_table([("design", *FAULTS), *rows]) + "\n"
 
 
 def _left(design: Design | None, fault: Fault) -> str:

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from labkit.core.words import markdown_table
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "samples.md"
 STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_sinks.py"
@@ -26,13 +28,11 @@ def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
 def table(folder: Path) -> str:
     """Return a Markdown table with a row for each sample in a folder of `data`: `sinks` or `pipelines`."""
     files = {path.stem: path.name for path in folder.iterdir() if path.suffix != ".toml"}
-    rows = [f"| {folder.name[:-1]} | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
+    rows = [(folder.name[:-1], "what it does", "guarantee", "violated", "pattern")]
     for name, each in expected(folder).items():
         link = f"[{name}](../../data/{folder.name}/{files[name]})"
-        rows.append(
-            f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
-        )
-    return "\n".join(rows) + "\n"
+        rows.append((link, each["does"], each["guarantee"], ", ".join(each["axes"]), each["pattern"]))
+    return markdown_table(rows) + "\n"
 
 
 def between(text: str, begin: str, content: str, end: str) -> str:

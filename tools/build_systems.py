@@ -14,6 +14,7 @@ from functools import partial
 from build_sinks import ROOT, keep_in_step, with_parts
 from pipeline_verdicts import Verdict, not_run, verdicts
 
+from labkit.core.words import markdown_table
 from labkit.crashtest.blackbox.disk import ALL_LOST, EXTREMES
 from labkit.teach.engine_pipelines import Pipeline, pipelines
 
@@ -44,17 +45,14 @@ AXES = {
 
 def short(*, power_cut: bool) -> str:
     """Return a Markdown table of the recorded verdicts of tests with power cuts, or of those without."""
-    columns = ("system", "configuration", "verdict", "tried", "what breaks it", "what to change")
-    rows = [f"| {' | '.join(columns)} |", "|---|---|---|---|---|---|"]
+    rows = [("system", "configuration", "verdict", "tried", "what breaks it", "what to change")]
     for pipeline, record in recorded():
         if ("--power-cut" in pipeline.options) is not power_cut:
             continue
         where = f"`{crash(record)}`" if record.weakest else "-"
-        rows.append(
-            f"| [{pipeline.system}](#{pipeline.name}) | {pipeline.does} | {claim(record)} | {extent(record)} "
-            f"| {where} | {repair(pipeline) or '-'} |"
-        )
-    return "\n".join(rows) + "\n"
+        link = f"[{pipeline.system}](#{pipeline.name})"
+        rows.append((link, pipeline.does, claim(record), extent(record), where, repair(pipeline) or "-"))
+    return markdown_table(rows) + "\n"
 
 
 def long() -> str:
@@ -103,11 +101,9 @@ def count() -> str:
 
 def missing() -> str:
     """Return a Markdown table of the pipelines and systems without a verdict, with the reason."""
-    rows = ["| not run | why |", "|---|---|"]
     untested = [each for name, each in pipelines().items() if name not in verdicts()]
-    rows += [f"| {each.name} | {each.does}: no test recorded yet |" for each in untested]
-    rows += [f"| {name} | {why} |" for name, why in not_run().items()]
-    return "\n".join(rows) + "\n"
+    rows = [(each.name, f"{each.does}: no test recorded yet") for each in untested]
+    return markdown_table([("not run", "why"), *rows, *not_run().items()]) + "\n"
 
 
 PARTS: dict[str, Callable[[], str]] = {

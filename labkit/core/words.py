@@ -1,4 +1,4 @@
-"""Helpers for messages: suggest the intended name, turn a reason into a sentence, align rows in columns."""
+"""Helpers for messages: suggest the intended name, turn a reason into a sentence, write rows as a table."""
 
 import difflib
 import re
@@ -47,6 +47,12 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of words in Markdown; the first row is its heading."""
+    head, *others = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *others])
 
 
 _ERROR = re.compile(r"(?i)\b(error|exception|fatal|panic)\b|[a-z](Error|Exception)\b")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from labkit.core.errors import InvalidInput
-from labkit.core.words import columns, name_in
+from labkit.core.words import columns, markdown_table, name_in
 from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
@@ -152,8 +152,7 @@ def _table(inside: Sequence[Entry]) -> str:
         ["word here", "meaning", *(names[field] for field in fields)],
         *([entry.word, entry.meaning, *(getattr(entry, field) or "-" for field in fields)] for entry in inside),
     ]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+    return markdown_table(rows)
 
 
 HEAD = """\

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from labkit import __version__
 from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.words import markdown_table
 from labkit.spark.options import shipped
 from labkit.teach.shipped import notebooks, of_course
 
@@ -116,10 +117,8 @@ def _shipped() -> list[Path]:
 
 
 def _table() -> str:
-    rows = ["| notebook | question | read before |", "|---|---|---|"]
-    for name, question, needs in listed():
-        rows.append(f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |")
-    return "\n".join(rows)
+    rows = [(f"[{name}](notebooks/{name}.ipynb)", question, ", ".join(needs)) for name, question, needs in listed()]
+    return markdown_table([("notebook", "question", "read before"), *rows])
 
 
 def _put(path: Path, text: str) -> Path:
