@@ -1,27 +1,8 @@
 """A model on top of another one, which may remove actions, replace properties, or extend the state."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from labkit.sim.model import Action, Model, Property, StateT
-from labkit.sim.parameters import Parameter, Values
-
-
-class Below(Protocol[StateT]):
-    """The interface that a simulator needs so that an `Overlay` can wrap it; every `labkit.sim.model.Model` has it."""
-
-    name: str
-    version: int
-    parameters: Mapping[str, Parameter]
-    values: Values
-    row: str
-
-    def initial(self) -> StateT: ...
-    def actions(self, state: StateT) -> Sequence[Action]: ...
-    def apply(self, state: StateT, action: Action) -> StateT: ...
-    def properties(self) -> Sequence[Property[StateT]]: ...
-    def text(self, state: StateT) -> str: ...
-    def sentence(self, action: Action) -> str: ...
 
 
 class Overlay(Model[StateT]):
@@ -30,7 +11,7 @@ class Overlay(Model[StateT]):
     The two simulators have the same name, version and parameters, so each can replay traces of the other.
     """
 
-    def __init__(self, below: Below[StateT]) -> None:
+    def __init__(self, below: Model[StateT]) -> None:
         super().__init__(below.values)
         self.name, self.version = below.name, below.version
         self.parameters, self.below = below.parameters, below

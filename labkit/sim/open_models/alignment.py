@@ -14,12 +14,12 @@ from labkit.sim.model import Action, Property
 from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.operators import TaskStep, copy, take
 from labkit.sim.models.barriers.state import BARRIER, END, ENDED, PARAMETERS, Operator, Rules, State, live, taking
-from labkit.sim.open_models.base import Question
+from labkit.sim.open_models.base import ChoiceModel, Question
 from labkit.sim.parameters import Choice, Values
 from labkit.sim.rules import Rule
 
 
-class OpenAlignment(Barriers):
+class OpenAlignment(Barriers, ChoiceModel):
     """A simulated job with checkpoints in which the learner programs when a task reads and when it copies its state."""
 
     name = "alignment_drill"

@@ -13,14 +13,14 @@ from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import PARAMETERS, Place, State, Task, driven
-from labkit.sim.open_models.base import Question
+from labkit.sim.open_models.base import ProgramModel, Question
 from labkit.sim.parameters import Choice, Switch, Values
 from labkit.sim.rules import Rule
 
 LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
-class OpenConfirmation(Pipeline):
+class OpenConfirmation(Pipeline, ProgramModel):
     """The simulator of a sink with a write-ahead log, in which the learner programs how the sink commits."""
 
     name = "confirmation_drill"

@@ -11,7 +11,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.delivery.model import Delivery, acknowledge
 from labkit.sim.models.delivery.state import PARAMETERS, Ids, Output, Process, Stage, State
-from labkit.sim.open_models.base import Question
+from labkit.sim.open_models.base import ProgramModel, Question
 from labkit.sim.parameters import Values, Whole
 from labkit.sim.rules import Rule
 from labkit.sim.wording import members
@@ -31,7 +31,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 """The claims that are checked; the order of records is not the receiver's task here."""
 
 
-class OpenDeduplication(Delivery):
+class OpenDeduplication(Delivery, ProgramModel):
     """A simulator in which a sender repeats unacknowledged messages, and the learner programs the receiver."""
 
     name = "deduplication_drill"

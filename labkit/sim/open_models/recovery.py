@@ -8,12 +8,12 @@ from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models import two_phase_commit
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
 from labkit.sim.models.two_phase_commit.state import Entry, Participant, Phase, State
-from labkit.sim.open_models.base import Question
+from labkit.sim.open_models.base import ChoiceModel, Question
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule
 
 
-class OpenRecovery(TwoPhaseCommit):
+class OpenRecovery(TwoPhaseCommit, ChoiceModel):
     """The simulator of two-phase commit in which the learner programs what a participant does after a restart."""
 
     name = "recovery_drill"

@@ -14,7 +14,7 @@ from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.programs import unfinished
 from labkit.sim.models.pipeline.state import PARAMETERS, Place, State, Status, Task, Transaction, driven
-from labkit.sim.open_models.base import Question
+from labkit.sim.open_models.base import ProgramModel, Question
 from labkit.sim.parameters import Choice, Values, Whole
 from labkit.sim.rules import Event, Rule
 
@@ -23,7 +23,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "no_orphan", "decided_first", "ends"
 _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
-class OpenResolution(Pipeline):
+class OpenResolution(Pipeline, ProgramModel):
     """The simulator of a driver whose recovery, programmed by the learner, may commit or abort each transaction."""
 
     name = "resolution_drill"
