@@ -8,8 +8,6 @@ from typing import Any
 from labkit.core.lazily import Lazily
 from labkit.sim.blueprint import Blueprint
 
-__all__ = ["MODELS"]
-
 _NAMES = ("delivery", "snapshot", "barriers", "two_phase_commit", "pipeline", "changelog", "kafka_log", "orders")
 MODELS: Lazily[Blueprint[Any, Any]] = Lazily("BLUEPRINT", {name: f"{__name__}.{name}" for name in _NAMES})
 """The simulators by name, in the order in which the course introduces them."""

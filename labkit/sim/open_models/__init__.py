@@ -10,8 +10,6 @@ from typing import Any
 from labkit.core.lazily import Lazily
 from labkit.sim.blueprint import Blueprint
 
-__all__ = ["OPEN_MODELS"]
-
 _NAMES = ("deduplication", "alignment", "recovery", "confirmation", "resolution")
 OPEN_MODELS: Lazily[Blueprint[Any, Any]] = Lazily(
     "BLUEPRINT", {f"{name}_drill": f"{__name__}.{name}" for name in _NAMES}

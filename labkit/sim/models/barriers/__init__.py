@@ -9,8 +9,6 @@ from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT", "play"]
-
 _SETTLES = ("store", "complete", "announce", *READS)
 _REQUESTED = ("trigger", "copy")
 

@@ -7,8 +7,6 @@ from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT"]
-
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
     """Take these steps, then continue to the end of the run, while the consumer always reads as soon as it can."""

@@ -9,8 +9,6 @@ from labkit.sim.tasks import tasks_of
 from labkit.sim.verdicts import verdict_of
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT"]
-
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
     """Return a run's verdict, how often each process handled each record, and how long each process kept records.

@@ -5,8 +5,6 @@ from labkit.sim.models.kafka_log.model import KafkaLog
 from labkit.sim.tasks import tasks_of
 from labkit.sim.verdicts import expected_of, history_of, verdict_as_fact
 
-__all__ = ["BLUEPRINT"]
-
 BLUEPRINT = Blueprint(
     KafkaLog,
     "A job with checkpoints writes transactions into the partitions of a log; readers see what their isolation allows.",

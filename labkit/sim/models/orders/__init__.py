@@ -5,8 +5,6 @@ from labkit.sim.models.orders.model import Orders
 from labkit.sim.tasks import tasks_of
 from labkit.sim.verdicts import history_of, verdict_as_fact
 
-__all__ = ["BLUEPRINT"]
-
 BLUEPRINT = Blueprint(
     Orders,
     "A process makes the durable writes of each step in a given order, may die between two, and restarts from them.",

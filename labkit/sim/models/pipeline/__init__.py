@@ -6,8 +6,6 @@ from labkit.sim.models.pipeline.scenarios import cues, play, tells_when_written
 from labkit.sim.tasks import tasks_of
 from labkit.sim.verdicts import expected_of, history_of, verdict_as_fact
 
-__all__ = ["BLUEPRINT"]
-
 BLUEPRINT = Blueprint(
     Pipeline,
     "A checkpointed word count writes through a sink strategy into an outside store; its driver may die at any step.",

@@ -9,8 +9,6 @@ from labkit.sim.models.snapshot.state import AMOUNT, in_channels
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT"]
-
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
     """Return results of a run: its last snapshot, the lengths of pauses, and the step `moment`.

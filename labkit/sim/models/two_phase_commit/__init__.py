@@ -10,8 +10,6 @@ from labkit.sim.parameters import Values
 from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT", "facts"]
-
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
     """Return a simulator of two-phase commit: Gray and Lamport's if `textbook` is true, otherwise one with faults."""
