@@ -193,16 +193,22 @@ class Search(Generic[StateT]):
             self._expand(numbers, states)
 
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
-        parents, level, pack = self.parents, self.level, self.packer.pack
+        pack = self.packer.pack
         expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
         for number, (enabled, successors) in zip(numbers, expanded, strict=False):
-            for reached in map(pack, successors):
-                if reached not in parents:
-                    parents[reached] = number
-                    level.append(reached)
-            self.generated += enabled
-            if self._is_over():
+            if self._add(number, enabled, map(pack, successors)):
                 break
+
+    def _add(self, number: int, enabled: int, reached: Iterable[int]) -> bool:
+        """Add the successors of the state `number`, count it as expanded, and return whether the search must stop."""
+        parents, level = self.parents, self.level
+        for each in reached:
+            if each not in parents:
+                parents[each] = number
+                level.append(each)
+        self.generated += enabled
+        self.expansions += 1
+        return (len(parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
         """Take over a helper's result for the states `numbers`, as if this process had checked and expanded them
@@ -244,12 +250,7 @@ class Search(Generic[StateT]):
             zip(numbers, expansion.enabled, expansion.counts, strict=True)
         ):
             begin, end = end, end + count
-            for each in reached[begin:end]:
-                if each not in self.parents:
-                    self.parents[each] = number
-                    self.level.append(each)
-            self.generated += enabled
-            if self._is_over():
+            if self._add(number, enabled, reached[begin:end]):
                 return place
         return len(numbers) - 1
 
@@ -261,11 +262,6 @@ class Search(Generic[StateT]):
                 claims.remove(claim)
                 state = self.packer.unpack(numbers[place])
                 self.claims.broken.append((claim, state))
-
-    def _is_over(self) -> bool:
-        """Count one more state as expanded, and return whether the search must stop."""
-        self.expansions += 1
-        return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
         """Record the violations that a level of the search has found; increase the depth if there is a next level."""
