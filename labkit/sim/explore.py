@@ -8,7 +8,6 @@ states, encoded as numbers, and their predecessors; a trace recomputes the actio
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import Any, Generic, NamedTuple
 
 from labkit.sim.claims import Claims
@@ -214,45 +213,21 @@ class Search(Generic[StateT]):
         """Take over a helper's result for the states `numbers`, as if this process had checked and expanded them
         itself.
         """
-        packer, parents, level = self.packer, self.parents, self.level
         self._take_broken(self.claims.always, numbers, expansion.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
         if self.stopped:
             return
         reached = list(expansion.reached)
         for place, state in expansion.unencoded:
-            reached[place] = packer.pack(state)
-        last = len(numbers) - 1
-        if len(parents) + len(reached) < self.max_states:
-            before = chain.from_iterable(map(repeat, numbers, expansion.counts))
-            for each, number in zip(reached, before, strict=True):
-                if each not in parents:
-                    parents[each] = number
-                    level.append(each)
-            self.generated += sum(expansion.enabled)
-            previous = self.expansions
-            self.expansions += len(numbers)
-            if previous // _ASK_EVERY < self.expansions // _ASK_EVERY:
-                self.must_stop()
-        else:
-            last = self._admit_to_the_limit(numbers, expansion, reached)
-        ended = [(name, place) for name, place in expansion.ended if place <= last]
-        self._take_broken(self.claims.eventually, numbers, ended)
-
-    def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the successors of the states `numbers`, which a helper has computed, until the search must stop.
-
-        `reached` has these successors as numbers. Returns the index in `numbers` of the last state whose successors
-        were added.
-        """
-        end = 0
-        for place, (number, enabled, count) in enumerate(
-            zip(numbers, expansion.enabled, expansion.counts, strict=True)
-        ):
+            reached[place] = self.packer.pack(state)
+        admitted = end = 0
+        for number, enabled, count in zip(numbers, expansion.enabled, expansion.counts, strict=True):
             begin, end = end, end + count
+            admitted += 1
             if self._add(number, enabled, reached[begin:end]):
-                return place
-        return len(numbers) - 1
+                break
+        ended = [(name, place) for name, place in expansion.ended if place < admitted]
+        self._take_broken(self.claims.eventually, numbers, ended)
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
