@@ -215,6 +215,7 @@ KNOWN = [
     ({**LINE, "cancels": 1, "retention": "keep"}, 3_881, 34),
     ({**LINE, "cancels": 1}, 4_683, 40, {"no_duplicate": 28}),
     ({**LINE, "sink": "append"}, 2_991, 26, {"no_duplicate": 16}),
+    ({**LINE, "sink": "append", "mode": "unaligned", "crashes": 0}, 1_886, 18),
     (
         {**JOIN, "mode": "at_least_once"},
         5_810,

@@ -114,13 +114,13 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
     at = bytes((*at[:channel], item if item == ENDED else item - BARRIER, *at[channel + 1 :]))
     ended = min(at) == ENDED
-    return TaskStep(Operator(left, at, done, state, sealed), END * ended, ended=ended, reports=ended)
+    return TaskStep(Operator(left, at, done, state, sealed), END * ended, ended=ended)
 
 
 def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)
-    return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)
+    return TaskStep(after, bytes((BARRIER + due,)), rows, due, due)
 
 
 BLUEPRINT = Blueprint(

@@ -148,24 +148,13 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
-        after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
-        if reports or (ended and coordinator.pending):
-            return self._report(state, channel, taken)
-        if which < self._sink:
-            sink = self._arrive(operators[-1], which, sent) if sent else operators[-1]
-            operators = (*operators[:which], after, *operators[which + 1 : -1], sink)
-        else:
-            operators = (*operators[:-1], after)
-            if self._appends and sent and sent[0] < BARRIER:
-                visible += once(sent[0])
-        return as_state((coordinator, sources, operators, visible, prepared, faults))
+        return self._report(state, channel, self._takes[which](state.operators[which], into))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
-        after, sent, sealed, copied, whole, number, ended, _ = taken
+        after, sent, sealed, copied, whole, number, ended = taken
         task = len(sources) + which
         if copied:
             coordinator = self._noted(coordinator, copied, task, after.state)
@@ -182,6 +171,8 @@ class Tasks(RuleModel[State]):
         if which < self._sink and sent:
             coordinator, sink = self._to_sink(coordinator, operators[-1], which, sent)
             operators = (*operators[:-1], sink)
+        elif self._appends and sent and sent[0] < BARRIER:
+            visible += once(sent[0])
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _to_sink(

@@ -43,8 +43,6 @@ class TaskStep(NamedTuple):
     """The id of the checkpoint that saves the record as in flight; 0 for none."""
     ended: bool = False
     """Whether all inputs of the task have ended."""
-    reports: bool = False
-    """Whether `copied`, `whole` or `logged` is set, which the task must report to the coordinator."""
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
@@ -83,7 +81,7 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
     if item < BARRIER:
         logged = done if rules.saves and at[channel] < done else 0
         after = Operator(left, at, done, state + once(item), sealed)
-        return TaskStep(after, bytes((item,)), logged=logged, reports=bool(logged))
+        return TaskStep(after, bytes((item,)), logged=logged)
     barrier = item if item == ENDED else item - BARRIER
     at = bytes((*at[:channel], barrier, *at[channel + 1 :]))
     due, ended = _due(rules, at, barrier), min(at) == ENDED
@@ -91,14 +89,14 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
     if due > done:
         return _copied(rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink)
     whole = done if was_open and min(at) >= done else 0
-    return TaskStep(Operator(left, at, done, state, sealed), END * ended, whole=whole, ended=ended, reports=bool(whole))
+    return TaskStep(Operator(left, at, done, state, sealed), END * ended, whole=whole, ended=ended)
 
 
 def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
-    return TaskStep(after, bytes((BARRIER + due,)) + END * ended, rows, due, whole, ended=ended, reports=True)
+    return TaskStep(after, bytes((BARRIER + due,)) + END * ended, rows, due, whole, ended=ended)
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
