@@ -190,7 +190,7 @@ class TwoPhaseCommit(Guards):
         return _with_outward(state, which, (*state.outward[which], message))
 
     def _crash_coordinator(self, state: State, _: int) -> State:
-        return _with_crash(_with_coordinator(state, crash(state.coordinator)))
+        return _with_coordinator(state, crash(state.coordinator))._replace(crashes=state.crashes - 1)
 
     def _restart_coordinator(self, state: State, _: int) -> State:
         log = state.coordinator.log
@@ -234,7 +234,7 @@ class TwoPhaseCommit(Guards):
 
     def _crash(self, state: State, which: int) -> State:
         down = crash(state.participants[which])
-        return _with_crash(self._become(state, which, down))
+        return self._become(state, which, down)._replace(crashes=state.crashes - 1)
 
     def _restart(self, state: State, which: int) -> State:
         log = state.participants[which].log
@@ -249,9 +249,8 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, state.inward[which][1:])._replace(losses=state.losses - 1)
 
     def _become(self, state: State, which: int, participant: Participant) -> State:
-        first, at, outward, inward, promised, announced, crashes, losses = state
-        parts = (*at[:which], participant, *at[which + 1 :])
-        return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
+        at = state.participants
+        return _as_state((state.coordinator, (*at[:which], participant, *at[which + 1 :]), *state[2:]))
 
     def _reply(self, state: State, which: int, message: Message) -> State:
         return _with_inward(state, which, (*state.inward[which], message))
@@ -299,22 +298,14 @@ _as_state = from_fields(State)
 
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
-    _, parts, outward, inward, promised, announced, crashes, losses = state
-    return _as_state((coordinator, parts, outward, inward, promised, announced, crashes, losses))
+    return _as_state((coordinator, *state[1:]))
 
 
 def _with_outward(state: State, which: int, queue: Queue) -> State:
-    first, parts, at, inward, promised, announced, crashes, losses = state
-    outward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
+    at = state.outward
+    return _as_state((*state[:2], (*at[:which], queue, *at[which + 1 :]), *state[3:]))
 
 
 def _with_inward(state: State, which: int, queue: Queue) -> State:
-    first, parts, outward, at, promised, announced, crashes, losses = state
-    inward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
-
-
-def _with_crash(state: State) -> State:
-    first, parts, outward, inward, promised, announced, crashes, losses = state
-    return _as_state((first, parts, outward, inward, promised, announced, crashes - 1, losses))
+    at = state.inward
+    return _as_state((*state[:3], (*at[:which], queue, *at[which + 1 :]), *state[4:]))
