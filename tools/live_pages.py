@@ -24,7 +24,6 @@ from labkit.sim.rules import Event, RuleModel
 from labkit.view.assets import asset
 from labkit.view.narration import Story
 from labkit.view.presenter import choices
-from labkit.view.scene import listed
 from labkit.view.stepper import Player
 from labkit.view.updates import parts_of
 
@@ -193,7 +192,7 @@ def can(story: Story) -> str:
     known = {rule.event for rule in model.rules.values()}
     more = [word for event, word in _FAULTS.items() if event in known - now]
     said = f"Choose each next step, or let things fail: click {', '.join(ways)}." if ways else "Choose each next step."
-    return said + (f" Parameters and the runs below add {listed(more)}." if more else "")
+    return said + (f" Parameters and the runs below add {', '.join(more)}." if more else "")
 
 
 def _scenarios(model: str, before: str) -> str:

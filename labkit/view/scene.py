@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, declared
 from labkit.sim.rules import Event
+from labkit.sim.wording import listed
 
 
 class Kind(StrEnum):
@@ -167,15 +168,10 @@ def flag(label: str, name: str) -> Token:
     return Token(Shape.FLAG, label, name)
 
 
-def listed(words: Iterable[object], none: str = "nothing") -> str:
-    """Join the words with commas, or return `none` if there are no words."""
-    return ", ".join(map(str, words)) or none
-
-
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
     """Return a text on the faults that may still happen; `counts` says how many of each kind in `names`."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
-    return f"may still happen: {listed(left)}"
+    return f"may still happen: {listed(left, ', ', 'nothing')}"
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
@@ -203,6 +199,6 @@ def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
         raise ValueError(
-            f"{model.name}: each box and channel of a picture needs its own id, but two share one: {listed(names)}."
+            f"{model.name}: each box and channel of a picture needs its own id, but two share one: {', '.join(names)}."
         )
     return scene

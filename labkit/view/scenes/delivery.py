@@ -3,6 +3,7 @@
 from labkit.sim.model import Action
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.state import Faults, Ids, Message, Process, Stage, State
+from labkit.sim.wording import listed, members
 from labkit.view.scene import (
     Box,
     Channel,
@@ -74,7 +75,7 @@ def _process(model: Delivery, number: int, process: Process, last: int) -> Box:
 
 
 def _ids(bits: Ids) -> str:
-    return " ".join(str(name) for name in range(bits.bit_length()) if bits >> name & 1) or "none"
+    return listed(members(bits), none="none")
 
 
 def place(model: Delivery, action: Action) -> Place:

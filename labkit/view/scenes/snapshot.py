@@ -4,23 +4,8 @@ from labkit.sim.model import Action
 from labkit.sim.models.snapshot.claims import transfer_name
 from labkit.sim.models.snapshot.model import Bank
 from labkit.sim.models.snapshot.state import AMOUNT, MARKER, Process, State, Transfers, in_channels, money
-from labkit.sim.wording import members
-from labkit.view.scene import (
-    Box,
-    Channel,
-    Drawing,
-    Kind,
-    Mark,
-    Place,
-    Row,
-    Scene,
-    Token,
-    field,
-    flag,
-    listed,
-    may_follow,
-    slip,
-)
+from labkit.sim.wording import listed, members
+from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Scene, Token, field, flag, may_follow, slip
 
 
 def scene(model: Bank, state: State) -> Scene:
@@ -48,7 +33,7 @@ def _process(model: Bank, number: int, process: Process) -> Box:
     rows = [field(process, "account", "account", "gone" if account is None else str(account.balance))]
     if copy is not None:
         rows.append(field(process, "copy", "recorded", str(copy.balance)))
-        missing = listed([each + 1 for each in members(awaited)], "none")
+        missing = listed((each + 1 for each in members(awaited)), ", ", "none")
         rows.append(field(process, "awaited", "awaits markers of", missing))
         rows.append(field(process, "in_flight", "saved of channels", _names(model, in_flight)))
     if part is not None:
@@ -60,7 +45,7 @@ def _process(model: Bank, number: int, process: Process) -> Box:
 
 
 def _names(model: Bank, transfers: Transfers) -> str:
-    return listed([transfer_name(model.ends, each) for each in members(transfers)], "none")
+    return listed((transfer_name(model.ends, each) for each in members(transfers)), ", ", "none")
 
 
 def _store(model: Bank, state: State) -> Box:
