@@ -345,24 +345,13 @@ def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tupl
 
     `choose(n)` returns a random number from 0 to n - 1. The run ends after `steps` steps or in a terminal state.
     """
-    claims, state, taken = Claims(model), model.initial(), list[Action]()
-    claims.meet([state])
-    broken = _new_violations(model, claims, taken)
-    while (enabled := model.actions(state)) and len(taken) < steps:
-        action = enabled[choose(len(enabled))]
-        state = model.apply(state, action)
-        taken.append(action)
-        claims.meet([state])
-        broken += _new_violations(model, claims, taken)
-    if not enabled:
-        claims.end(state)
-        broken += _new_violations(model, claims, taken)
-    return Trace.of(model, taken), broken
-
-
-def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Action]) -> tuple[Violation, ...]:
-    broken, claims.broken = claims.broken, []
-    return tuple(Violation(claim.name, claim.because(state), Trace.of(model, taken)) for claim, state in broken)
+    walked, at_the_end = Replay(model), {each.name for each in model.properties() if each.mood is Mood.EVENTUALLY}
+    while (enabled := model.actions(walked.state)) and len(walked.actions) < steps:
+        walked.actions.append(enabled[choose(len(enabled))])
+        walked.states.append(model.apply(walked.state, walked.actions[-1]))
+    broken = violations(walked)
+    broken.sort(key=lambda each: (len(each.trace.actions), each.property in at_the_end))
+    return walked.trace, tuple(broken)
 
 
 def violations(walked: Replay) -> list[Violation]:
