@@ -391,13 +391,5 @@ def written(process: Process, write: Write) -> Process:
         return process._replace(staged=job)
     if write is Write.CLEAN:
         return process._replace(staged=NO_JOB)
-    return _noted(process, write)
-
-
-def _noted(process: Process, write: Write) -> Process:
-    note = process.job.note
-    if write is Write.MARKER:
-        return process._replace(marker=note)
-    if write is Write.DECISION:
-        return process._replace(decision=note)
-    return process._replace(notice=note)
+    noted: dict[str, Any] = {write.value: job.note}  # the field has the name of the write: marker, decision or notice
+    return process._replace(**noted)
