@@ -84,7 +84,7 @@ def test_barriers_closed_by_the_right_alignment_end_as_barriers_do():
 )
 def test_a_pipeline_closed_by_the_right_rule_shows_what_the_pipeline_shows(exercise, open_model, model, given):
     """The words are such that the pipeline's order, partition by partition, is that of the offsets."""
-    closed = Run(make(open_model, given), asker(exercise), "steps")
+    closed = Run(make(open_model, given), asker(exercise))
     real = make(model, {"strategy": "wal", "order": "engine", **given} if exercise == "06-wal" else given)
     seen = {state.state.seen for state in reachable(closed) if not closed.actions(state)}
     assert seen == {state.seen for state in reachable(real) if not real.actions(state)}

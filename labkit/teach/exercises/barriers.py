@@ -14,8 +14,8 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Prediction, Settings
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
-from labkit.teach.exercises.searching import Cases, search
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, truth, variant
+from labkit.teach.exercises.searching import Cases, Drill, by_parameter
 from labkit.teach.results import Walk
 
 
@@ -125,20 +125,7 @@ def _wrong_decision(ask: Asker, case: Waiting) -> Finding | None:
 
 DECISIONS = Cases("align", _waiting, _wrong_decision, "A task with {inputs} inputs waits for the last barrier")
 """The test of single decisions, for a task with so many inputs that a search of all schedules would take too long."""
-
-
-def judge_alignment(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's rule for aligned checkpoints in every schedule of a simulated job with crashes.
-
-    If `variant` has the parameter `inputs`, simulate nothing, but check every decision of one task with that many
-    inputs.
-    """
-    chosen = dict(variant.parameters)
-    if "inputs" in chosen:
-        return DECISIONS.judge(answer, variant)
-    open_model: Any = make("alignment_drill", chosen)
-    return search(answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends")
-
+ALIGNMENT = Drill("align", "alignment_drill", lambda open_model, ask: ClosedModel(open_model, ask, _aligns))
 
 SETTINGS = Settings(
     "job_settings",
@@ -174,7 +161,7 @@ PREDICTION = Prediction(
 JUDGES = {
     "04-predict": by(PREDICTION.judge, variant("two offsets")),
     "04-align": by(
-        judge_alignment,
+        by_parameter(ALIGNMENT.judge, inputs=DECISIONS.judge),
         variant("two sources, one count", sources=2, counts=1, words="hello-hello", crashes=1),
         variant("one source longer than the other", sources=2, counts=1, words="hello-hello-hello", crashes=0),
         variant("a task with three inputs", inputs=3),

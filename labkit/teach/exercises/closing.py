@@ -63,9 +63,9 @@ class Busy(NamedTuple):
 class Run(Overlay[Any]):
     """A simulator that performs the steps of the learner's list one by one, so that a crash can happen between them."""
 
-    def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
+    def __init__(self, open_model: ProgramModel, ask: Asker) -> None:
         super().__init__(open_model)
-        self.open_model, self.ask, self._of = open_model, ask, of
+        self.open_model, self.ask = open_model, ask
 
     def initial(self) -> Busy:
         """Return the simulator's initial state; the learner's list of steps is empty."""
@@ -104,7 +104,7 @@ class Run(Overlay[Any]):
         return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
 
     def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
-        steps = a_list(self.ask, self.ask(*question), self._of)
+        steps = a_list(self.ask, self.ask(*question), "steps")
         if len(steps) > MAX_STEPS:
             raise Unusable(
                 f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}; return fewer."

@@ -6,12 +6,11 @@ from typing import Any
 
 from labkit.sim.model import Action, Model
 from labkit.sim.models.two_phase_commit.state import Entry, Participant
-from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
-from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
+from labkit.teach.exercises.contract import by, variant
 from labkit.teach.exercises.invariants import Watch
-from labkit.teach.exercises.searching import search
+from labkit.teach.exercises.searching import Drill
 
 RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_wait"}
 
@@ -24,10 +23,9 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
     return action.name == RETURNS[answer]
 
 
-def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's recovery rule in every schedule of a simulated two-phase commit with crashes and losses."""
-    open_model: Any = make("recovery_drill", dict(variant.parameters))
-    return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
+RECOVERY = Drill(
+    "recover", "recovery_drill", lambda open_model, ask: ClosedModel(open_model, ask, _returns), "nobody_blocked"
+)
 
 
 def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
@@ -62,7 +60,7 @@ FOUR: dict[str, object] = {**THREE, "participants": 4}
 
 JUDGES = {
     "05-recovery": by(
-        judge_recovery,
+        RECOVERY.judge,
         variant("two participants, one crash, one lost message", participants=2, crashes=1),
         variant("two participants, two crashes", participants=2, crashes=2, losses=0),
     ),

@@ -1,35 +1,17 @@
 """The exercises of notebook 02: a receiver that recognises repeated messages, a chain of processes, and predictions."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, a_list, shown
-from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.confused import SAME_DIGITS, numbers_alike
 from labkit.teach.exercises.constants import Prediction, Settings
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import Cases, search
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases, Drill, by_parameter
 from labkit.teach.study import replay
 
 
-def judge_dedup(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
-
-    A variant with the parameter `known`, `large` or `size` tests single messages instead, each with a table of known
-    ids. `known` is this table. `large` is a large id; the ids of messages and tables are similar to it. `size` is the
-    length of a table that has the whole numbers after `first` in descending order; the messages then have the ids at
-    the indexes `places` of this table, which are known, and the ids `fresh`, which are new.
-    """
-    for name, single in SINGLE.items():
-        if name in dict(variant.parameters):
-            return single.judge(answer, variant)
-    open_model: Any = make("deduplication_drill", dict(variant.parameters))
-    return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
-
-
 def _single_messages(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a message id and the table of known ids; some ids are in the table, others are new but similar."""
+    """Yield pairs of a message id and the table `known`; some ids are in the table, others are new but similar."""
     known = list(variant["known"])
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
@@ -48,7 +30,11 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a message id and a long table of known ids; some of the message ids are in the table."""
+    """Yield pairs of a message id and a table of the `size` whole numbers after `first`, in descending order.
+
+    The messages have the ids at the indexes `places` of this table, which are known, and the ids `fresh`, which are
+    new. All these are parameters of the variant.
+    """
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]
     for number in (*(table[place] for place in variant["places"]), *dict(variant.parameters).get("fresh", ())):
@@ -75,10 +61,10 @@ def _wrong_steps(ask: Asker, case: tuple[int, list[int]]) -> Finding | None:
 
 
 SINGLE = {
-    name: Cases("receive", cases, _wrong_steps, "It is right about {} messages that come one by one")
+    name: Cases("receive", cases, _wrong_steps, "It is right about {} messages that come one by one").judge
     for name, cases in (("known", _single_messages), ("large", _large_ids), ("size", _long_table))
 }
-"""The checks of single messages, by the parameter of a variant that asks for them."""
+"""The judges of single messages, by the parameter of a variant that asks for them."""
 MOST = 30_000
 """The largest number of ids in the table, as the task says."""
 CHAIN = Settings(
@@ -97,7 +83,7 @@ PREDICTION = Prediction(
 JUDGES = {
     "02-predict": by(PREDICTION.judge, variant("delivery.second_of_four")),
     "02-dedup": by(
-        judge_dedup,
+        by_parameter(Drill("receive", "deduplication_drill").judge, **SINGLE),
         variant("one record, a loss, a crash", records=1, duplicates=0),
         variant("two records, doubled", records=2, drops=0, duplicates=1, crashes=1),
         variant("two under way", records=2, window=2, duplicates=0, crashes=0),

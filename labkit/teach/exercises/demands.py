@@ -13,9 +13,9 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.confused import texts_alike
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import Watch
-from labkit.teach.exercises.searching import Cases
+from labkit.teach.exercises.searching import Cases, by_parameter
 
 SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
 AGAIN = ("nothing", "error", "next")
@@ -132,19 +132,6 @@ def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 
 
-def judge_early(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `clean`, which returns False if a reader has read a row of an aborted transaction.
-
-    By default, the cases are states of a simulator. If the variant has the parameter `named`, the cases have
-    transactions with similar names. If it has `reads`, the reader has read that many rows, and there are as many
-    transactions.
-    """
-    parameters = dict(variant.parameters)
-    if "reads" in parameters:
-        return MANY_READS.judge(answer, variant)
-    return (NAMES_ALIKE if "named" in parameters else WATCH).judge(answer, variant)
-
-
 class Reads(NamedTuple):
     """A test case: the rows that a reader has read (`read`), and the status of each transaction (`ends`).
 
@@ -227,7 +214,7 @@ JUDGES = {
         variant("very long times", interval=2_000_000, checkpoint=500_000, downtime=1_000_000),
     ),
     "08-early": by(
-        judge_early,
+        by_parameter(WATCH.judge, reads=MANY_READS.judge, named=NAMES_ALIKE.judge),
         variant("no harm", good=(("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),
         variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),
         variant("names alike", assembled=(("names alike", {}, {"handles": ((1, 0), (12, 0), (1, 2)), "rows": 2}),)),

@@ -11,10 +11,10 @@ from functools import cache, partial
 from typing import Any, Generic, TypeVar
 
 from labkit.sim.explore import Search, Violation
-from labkit.sim.trace import Trace
+from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.closing import ClosedModel, Run
-from labkit.teach.exercises.contract import Answer, Finding, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Judge, Variant
 
 T = TypeVar("T")
 MAX_STATES = 40_000
@@ -22,8 +22,6 @@ MAX_STATES = 40_000
 
 ANSWERS = 3
 """The number of the learner's answers that a message quotes."""
-
-Make = Callable[[Asker], ClosedModel | Run]
 
 
 class Wrong(Exception):
@@ -75,20 +73,40 @@ def _search_tree(_configuration: str) -> AnswerNode:
     return AnswerNode()
 
 
-def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Check a learner's function in every schedule of a simulator, which `make` builds around the function.
+@dataclass(frozen=True)
+class Drill:
+    """An exercise whose answer is a rule that the simulator `model` leaves open; a search tries every schedule.
 
-    `name` is the function's name. `ends` is the name of the simulator's property that holds when a run has ended.
+    `close` builds the closed simulator from the open one and the learner's function. `ends` is the name of the
+    simulator's property that holds when a run has ended.
     """
-    ask = Asker(answer, name)
-    try:
-        model = make(ask)
-        configuration = json.dumps([model.name, model.version, name, dict(model.values)])
-        finding = remembered(ask, configuration, lambda: judge(model, ends))
-    except Unusable as error:
-        return unusable(ask.name, error)
-    seen = "Every schedule was tried, and none breaks a claim"
-    return finding if finding is not None else steady(ask, seen, often=True)
+
+    function: str
+    model: str
+    close: Callable[[Any, Asker], ClosedModel | Run] = Run
+    ends: str = "ends"
+
+    def judge(self, answer: Answer, variant: Variant) -> Finding:
+        """Check the learner's function in every schedule of the simulator, whose parameters `variant` has."""
+        ask = Asker(answer, self.function)
+        try:
+            model = self.close(make(self.model, dict(variant.parameters)), ask)
+            configuration = json.dumps([model.name, model.version, ask.name, dict(model.values)])
+            finding = remembered(ask, configuration, lambda: judge(model, self.ends))
+        except Unusable as error:
+            return unusable(ask.name, error)
+        seen = "Every schedule was tried, and none breaks a claim"
+        return finding if finding is not None else steady(ask, seen, often=True)
+
+
+def by_parameter(usual: Judge, **others: Judge) -> Judge:
+    """Return a judge that gives a variant with a parameter that `others` names to the judge of this name."""
+
+    def judge(answer: Answer, variant: Variant) -> Finding:
+        parameters = dict(variant.parameters)
+        return next((each for name, each in others.items() if name in parameters), usual)(answer, variant)
+
+    return judge
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:

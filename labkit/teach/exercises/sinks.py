@@ -9,7 +9,7 @@ labkit also asks for the keys of single records.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import combinations, product
 from random import Random
 from string import ascii_lowercase
@@ -27,13 +27,21 @@ from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.models.pipeline.state import State, VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
-from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.confused import COMPOSED, SAME_DIGITS, numbers_alike, texts_alike
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
 from labkit.teach.exercises.keys_alike import too_short
-from labkit.teach.exercises.searching import MAX_STATES, Cases, ask_each, remembered, search, steady, unusable
+from labkit.teach.exercises.searching import (
+    MAX_STATES,
+    Cases,
+    Drill,
+    ask_each,
+    by_parameter,
+    remembered,
+    steady,
+    unusable,
+)
 from labkit.teach.results import Walk
 
 SAME_CHECKSUM = (1_401_558_561_589, 7_014_945_064_510)
@@ -188,13 +196,7 @@ def _long_input(words: Sequence[str], large: int) -> Iterator[dict[str, Plain]]:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's key function in every schedule of a job with crashes and deleted checkpoints.
-
-    If the variant's parameter `words` is a list, no job is simulated. Then the keys are checked for the single records
-    of a long input, which begins with these words.
-    """
-    if not isinstance(variant["words"], str):
-        return judge_long_input(answer, variant)
+    """Check a learner's key function in every schedule of a job with crashes and deleted checkpoints."""
     ask = Asker(answer, "key")
     model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
     table = Table(ask, tuple(str(model.values["words"]).split("-")))
@@ -228,29 +230,14 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
     After a crash between writing the rows and confirming the batch, even a right function repeats rows. So the first
-    search allows repeated rows. The second search has no such crashes, and allows no repeated rows. If the variant has
-    the parameter `batch`, nothing is simulated, and only commits of the batch with this number are checked.
+    search allows repeated rows. The second search has no such crashes, and allows no repeated rows.
     """
-    if "batch" in dict(variant.parameters):
-        return ONE_COMMIT.judge(answer, variant)
     for in_window in (True, False):
-        open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
-        finding = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
+        searched = Variant(variant.name, (*variant.parameters, ("crash_in_window", in_window)))
+        finding = Drill("commit", "confirmation_drill").judge(answer, searched)
         if not finding.passed:
             break
     return finding
-
-
-def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
-
-    If the variant has the parameters `decided` (the last decided batch) and `tasks` (the number of tasks), no schedule
-    is simulated. Then single recoveries of such a job are checked.
-    """
-    if "decided" in dict(variant.parameters):
-        return ONE_RECOVERY.judge(answer, variant)
-    open_model: Any = make("resolution_drill", dict(variant.parameters))
-    return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
 MANY = 1_000
@@ -270,7 +257,7 @@ REMAINDERS = (
 
 
 def _many_batches(variant: Variant) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
-    """Yield arguments of the learner's `commit`: a batch number, the offsets of the batch's rows, confirmed batches."""
+    """Yield arguments of the learner's `commit`: the number `batch`, the offsets of its rows, confirmed batches."""
     batch: int = variant["batch"]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     if variant["rows"] > MANY:
@@ -415,18 +402,6 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 
 
-def judge_jump(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `steady`, which tells whether no word's count ever became smaller for a reader.
-
-    By default, the cases are states of a simulator. If the variant has the parameters `word` and `large`, the cases are
-    rows whose words are similar to `word` and whose counts are similar to `large`. If it has `rows`, each case is a
-    list of that many rows.
-    """
-    if "rows" in dict(variant.parameters):
-        return MANY_ROWS.judge(answer, variant)
-    return (ROWS_ALIKE if "large" in dict(variant.parameters) else WATCH).judge(answer, variant)
-
-
 class Sights(NamedTuple):
     """A test case: the rows that a reader saw, one after the other.
 
@@ -534,7 +509,7 @@ PREDICTION = Prediction(
 JUDGES = {
     "06-predict": by(PREDICTION.judge, variant("wal, sink.before_confirm of batch 1")),
     "06-key": by(
-        judge_key,
+        by_parameter(judge_key, large=judge_long_input),
         variant("one crash", words="hello-world-hello", crashes=1),
         variant(
             "the checkpoint folder is deleted", words="hello-hello-world", records_per_batch=1, crashes=1, deletions=1
@@ -547,14 +522,14 @@ JUDGES = {
         ),
     ),
     "06-wal": by(
-        judge_confirmation,
+        by_parameter(judge_confirmation, batch=ONE_COMMIT.judge),
         variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
         variant("one batch of three, two crashes", words="hello-hello-world", records_per_batch=3, crashes=2),
         variant("batch 12, after many others", batch=12, rows=3),
         variant("a batch of many rows", batch=3, rows=LARGEST_BATCH),
     ),
     "06-recover": by(
-        judge_recovery,
+        by_parameter(Drill("recover_and_commit", "resolution_drill").judge, decided=ONE_RECOVERY.judge),
         variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
         variant(
             "a lost notification, two crashes", words="hello-world", records_per_batch=1, crashes=2, lost_notices=1
@@ -564,7 +539,7 @@ JUDGES = {
         variant("a batch of many tasks", decided=7, tasks=LONGEST_LIST),
     ),
     "06-jump": by(
-        judge_jump,
+        by_parameter(WATCH.judge, rows=MANY_ROWS.judge, large=ROWS_ALIKE.judge),
         variant(
             "one word at a time",
             good=(

@@ -8,28 +8,13 @@ from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
-from labkit.teach.exercises.searching import Cases, steady, unusable
+from labkit.teach.exercises.searching import Cases, by_parameter, steady, unusable
 
 TICKS = ("interval", "checkpoint", "tolerated", "downtime")
 LONGEST = 20
 """The longest timeout, in ticks, that the simulator accepts; the variants need much shorter ones."""
 KEEPS, LOSES = "No schedule loses a record.", "With one of the answers a record can be lost."
 NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is more than twice as long as needed."
-
-
-def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
-
-    If the variant has the parameter `jobs`, the jobs are too large to simulate. Then `longest_open` calculates the
-    right timeout by a formula, which the simulations of smaller jobs confirm.
-    """
-    if "jobs" in dict(variant.parameters):
-        return LONG_JOBS.judge(answer, variant)
-    ask = Asker(answer, "transaction_timeout")
-    try:
-        return _judge_small(ask, tuple(int(variant[name]) for name in TICKS))
-    except Unusable as error:
-        return unusable(ask.name, error)
 
 
 def _ticks(ask: Asker, job: Sequence[int]) -> int:
@@ -42,6 +27,7 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
 
 
 def _wrong_for_long(ask: Asker, job: Sequence[int]) -> Finding | None:
+    """Check a timeout for a job too large to simulate, by a formula that the simulations of smaller jobs confirm."""
     interval, checkpoint, tolerated, downtime, pause = job
     ticks, most = _ticks(ask, job), longest_open(max(interval, checkpoint + pause), checkpoint, tolerated, downtime)
     statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
@@ -61,8 +47,13 @@ LONG_JOBS = Cases(
 )
 
 
-def _judge_small(ask: Asker, job: tuple[int, ...]) -> Finding:
-    ticks = _ticks(ask, (*job, 0))
+def judge_small(answer: Answer, variant: Variant) -> Finding:
+    """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions."""
+    ask, job = Asker(answer, "transaction_timeout"), tuple(int(variant[name]) for name in TICKS)
+    try:
+        ticks = _ticks(ask, (*job, 0))
+    except Unusable as error:
+        return unusable(ask.name, error)
     statement = ask.with_answer(*job, 0)
     if loss := _loss(job, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
@@ -99,7 +90,7 @@ def _loss(job: tuple[int, ...], ticks: int) -> Violation | None:
 
 JUDGES = {
     "09b-timeout": by(
-        judge_timeout,
+        by_parameter(judge_small, jobs=LONG_JOBS.judge),
         variant("nothing fails", interval=2, checkpoint=1, tolerated=0, downtime=0),
         variant("the job may be down", interval=2, checkpoint=1, tolerated=0, downtime=2),
         variant("a checkpoint may take long", interval=1, checkpoint=3, tolerated=0, downtime=0),
