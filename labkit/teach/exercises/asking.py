@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TypeVar
 from unicodedata import combining
 
-from labkit.teach.exercises.contract import Answer, Plain
+from labkit.teach.exercises.contract import Answer, Plain, truth
 
 T = TypeVar("T")
 AGAIN = 40
@@ -69,6 +69,13 @@ class Asker:
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
         """The arguments and the answer of each different call of the learner's function so far, oldest call first."""
         return list(self._answers.values())
+
+    def truth(self, *arguments: Plain) -> bool:
+        """Return the learner's True or False for these arguments. Raises `Unusable` for any other answer."""
+        reply = self(*arguments)
+        if (answer := truth(reply)) is None:
+            raise Unusable(f"{self.call(*arguments)} returned {shown(reply)}; return True or False.")
+        return answer
 
     def with_answer(self, *arguments: Plain) -> str:
         """Return a call of the learner's function with its answer as text, such as `recover([]) answered 'wait'`."""

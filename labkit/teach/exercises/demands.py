@@ -4,17 +4,18 @@ In one, learners tell which of five requirements (`DEMANDS`) a store does not me
 requirement, that nothing is visible before the commit, as a property.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import permutations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.confused import texts_alike
-from labkit.teach.exercises.contract import Finding, Plain, Variant, by, truth, variant
-from labkit.teach.exercises.invariants import Watch
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.invariants import Told, Watch, wrong_told
 from labkit.teach.exercises.searching import Cases, by_parameter
 
 SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
@@ -132,44 +133,31 @@ def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 
 
-class Reads(NamedTuple):
-    """A test case: the rows that a reader has read (`read`), and the status of each transaction (`ends`).
-
-    `is_kept` is False if one of the rows belongs to an aborted transaction.
-    """
-
-    read: list[Plain]
-    ends: dict[str, Plain]
-    is_kept: bool
-    why: str
-    """The reason, for a message."""
-    is_long: bool = False
-    """Whether the rows and transactions are too many for a message."""
-
-
-def _names_alike(variant: Variant) -> Iterator[Reads]:
+def _names_alike(variant: Variant) -> Iterator[Told]:
     """Yield test cases with transactions whose names are similar; some of them are aborted."""
     for group in texts_alike(variant["named"]):
         # Any two names have positions that differ in some bit, so in some case only one of the two is aborted.
         for bit, side in product(range((len(group) - 1).bit_length()), (0, 1)):
-            yield _read_of(group, [name for place, name in enumerate(group) if (place >> bit) & 1 == side])
+            aborted = [name for place, name in enumerate(group) if (place >> bit) & 1 == side]
+            pairs = permutations(group, 2) if len(group) > 2 else ()
+            yield _read_of(group, aborted, (_read_of(pair, [each]) for pair in pairs for each in pair))
         stands: dict[str, Plain] = {name: "aborted" if place == 0 else "open" for place, name in enumerate(group)}
         for before, after in (([], []), ([group[1], ""], []), ([], ["", group[1]])):
             rows: list[Plain] = [[1_000, name] for name in (*before, group[0], *after)]
-            yield Reads(rows, stands, False, f"a row was read of {shown(group[0])}, which is aborted")
+            yield Told((rows, stands), False, f"a row was read of {shown(group[0])}, which is aborted")
 
 
-def _read_of(names: Sequence[str], aborted: Sequence[str]) -> Reads:
+def _read_of(names: Sequence[str], aborted: Sequence[str], simpler: Iterable[Told] = ()) -> Told:
     """Return a case in which the reader has read a row of each transaction in `names` that is not in `aborted`."""
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)
     }
     read: list[Plain] = [[1_000 * place, name] for place, name in enumerate(names) if name not in aborted]
-    return Reads(read, ends, True, "no row was read of a transaction that is aborted")
+    return Told((read, ends), True, "no row was read of a transaction that is aborted", simpler)
 
 
-def _many_reads(variant: Variant) -> Iterator[Reads]:
+def _many_reads(variant: Variant) -> Iterator[Told]:
     """Yield test cases with many rows and transactions, in which at most one row belongs to an aborted transaction."""
     count = variant["reads"]
     names = [f"q{number}-b0-p0-i1" for number in range(count)]
@@ -179,29 +167,20 @@ def _many_reads(variant: Variant) -> Iterator[Reads]:
         ends = {**committed, names[of]: "aborted"}
         read: list[Plain] = [*some[:place], [place, names[of]], *some[place + 1 :]]
         why = f"row {place + 1} of {count} was read of transaction {of + 1} of {count}, which is aborted"
-        yield Reads(read, ends, False, why, is_long=True)
+        yield Told((read, ends), False, why, of_many="")
     several: list[Plain] = [[offset, name] for offset, name in enumerate(names[1:])]
-    yield Reads(several, {**committed, names[0]: "aborted"}, True, "every row is of a committed one", is_long=True)
+    ends = {**committed, names[0]: "aborted"}
+    yield Told((several, ends), True, "every row is of a committed one", of_many="")
 
 
-def _wrong_reads(ask: Asker, case: Reads) -> Finding | None:
-    read, ends, is_kept, why, is_long = case
-    reply = ask(read, ends)
-    if (answer := truth(reply)) is None:
-        raise Unusable(f"{ask.call(read, ends)} returned {shown(reply)}; return True or False.")
-    if answer is is_kept:
-        return None
-    if is_kept and len(ends) > 2 and not is_long:
-        # If a case with only two names, one of them aborted, fails as well, its message is easier to understand.
-        alone = (_wrong_reads(ask, _read_of(pair, [each])) for pair in permutations(ends, 2) for each in pair)
-        if finding := next((each for each in alone if each is not None), None):
-            return finding
-    statement = f"{ask.name} answered {answer}" if is_long else f"{ask.call(read, ends)} answered {answer}"
-    what = "rows of an aborted transaction are accepted" if answer else "rows that harm nobody are rejected"
-    general = f"With many rows or transactions, or with names that are nearly equal, {what}."
-    return Finding(False, f"{statement}, but {why}.", statement, str(is_kept), general=general)
-
-
+_GENERAL = "With many rows or transactions, or with names that are nearly equal,"
+_wrong_reads = partial(
+    wrong_told,
+    general={
+        True: f"{_GENERAL} rows of an aborted transaction are accepted.",
+        False: f"{_GENERAL} rows that harm nobody are rejected.",
+    },
+)
 NAMES_ALIKE = Cases("clean", _names_alike, _wrong_reads, "It is right about {} readers, and names that are alike")
 MANY_READS = Cases("clean", _many_reads, _wrong_reads, "It is right about {} readers of many rows")
 OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}

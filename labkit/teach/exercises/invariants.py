@@ -17,8 +17,8 @@ from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Model, Mood, Property
 from labkit.sim.overlay import Overlay
 from labkit.sim.trace import Trace, make
-from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Variant, truth
+from labkit.teach.exercises.asking import Asker, Unusable
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
@@ -150,10 +150,7 @@ class Watch:
 
     def _look(self, ask: Asker, system: System) -> Finding | None:
         for case in ask.announced(system.cases(self), attrgetter("question")):
-            reply = ask(*case.question)
-            answer = truth(reply)
-            if answer is None:
-                raise Unusable(f"{ask.call(*case.question)} returned {shown(reply)}; return True or False.")
+            answer = ask.truth(*case.question)
             if answer and not case.is_kept:
                 return self._too_lax(ask, system, case)
             if case.is_kept and not answer:
@@ -192,6 +189,37 @@ class Watch:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)
         return replace(finding, trace=str(trace), at=len(trace.actions))
+
+
+class Told(NamedTuple):
+    """A test of a learner's property with a state that belongs to no simulator.
+
+    `question` has the arguments of the learner's function, and `is_kept` tells whether the right answer is True.
+    """
+
+    question: tuple[Plain, ...]
+    is_kept: bool
+    why: str
+    """The reason, for a message."""
+    simpler: Iterable["Told"] = ()
+    """Simpler tests to try if the function fails this one, because their messages are easier to understand."""
+    of_many: str | None = None
+    """The words in a message in place of arguments that are too long for it, such as ` for 2,100 rows`."""
+
+
+def wrong_told(ask: Asker, case: Told, general: Mapping[bool, str]) -> Finding | None:
+    """Check a learner's property in one test; `general` has the message without details by the wrong answer."""
+    answer = ask.truth(*case.question)
+    if answer is case.is_kept:
+        return None
+    for simpler in case.simpler:
+        if finding := wrong_told(ask, simpler, general):
+            return finding
+    statement = f"{ask.call(*case.question)} answered {answer}"
+    if case.of_many is not None:
+        statement = f"{ask.name} answered {answer}{case.of_many}"
+    message = f"{statement}, but {case.why}."
+    return Finding(False, message, statement, str(case.is_kept), general=general[answer])
 
 
 def systems_of(variant: Variant) -> list[System]:

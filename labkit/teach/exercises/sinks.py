@@ -9,11 +9,11 @@ labkit also asks for the keys of single records.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from random import Random
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.judge import Verdict, judge
@@ -29,8 +29,8 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
 from labkit.teach.exercises.confused import COMPOSED, SAME_DIGITS, numbers_alike, texts_alike
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
-from labkit.teach.exercises.invariants import ObservedModel, Watch
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.invariants import ObservedModel, Told, Watch, wrong_told
 from labkit.teach.exercises.keys_alike import too_short
 from labkit.teach.exercises.searching import (
     MAX_STATES,
@@ -402,79 +402,56 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 
 
-class Sights(NamedTuple):
-    """A test case: the rows that a reader saw, one after the other.
+def _rows_alike(variant: Variant) -> Iterator[Told]:
+    """Yield test cases whose rows have similar words or counts; in some of them a word's count becomes smaller.
 
-    `is_kept` is True if no word's count became smaller.
+    The words are similar to the variant's `word`, and the counts to its `large`.
     """
-
-    seen: list[Plain]
-    """The rows in their order; each is a word and a count."""
-    is_kept: bool
-    why: str
-    """The reason, for a message."""
-    size: int = 0
-    """The number of rows if they are too many for a message, otherwise 0."""
-    words: Sequence[str] = ()
-    """Words in the rows. If the learner's function rejects the rows, it is also asked about each pair of the words."""
-
-
-def _rows_alike(variant: Variant) -> Iterator[Sights]:
-    """Yield test cases whose rows have similar words or counts; in some of them a word's count becomes smaller."""
-    yield Sights([], True, "nobody has seen a row")
+    yield Told(([],), True, "nobody has seen a row")
     for group in texts_alike(variant["word"]):
-        yield Sights(_falling(group), True, "all these words differ", words=group)
+        why = "all these words differ"
+        pairs = (Told(_falling(pair), True, why) for pair in combinations(group, 2))
+        yield Told(_falling(group), True, why, pairs)
         others: list[Plain] = [[text, 3] for text in group if text != group[1]]
-        yield Sights([[group[1], 2], *others, [group[1], 1]], False, "the first word jumps back")
+        yield Told(([[group[1], 2], *others, [group[1], 1]],), False, "the first word jumps back")
     for text in ("", " ", "0", "None", "-", "\0"):
-        yield Sights([[text, 2], [text, 1]], False, "this text is a word like any other")
-        yield Sights(_falling(["", text or "x"]), True, "the empty text is a word like any other")
-        yield Sights(_falling(["hello", text]), True, "these words differ")
+        yield Told(([[text, 2], [text, 1]],), False, "this text is a word like any other")
+        yield Told(_falling(["", text or "x"]), True, "the empty text is a word like any other")
+        yield Told(_falling(["hello", text]), True, "these words differ")
     one, large = variant["word"], variant["large"]
     numbers = numbers_alike(large)
     for number in numbers:
         lower, upper = sorted((number, large))
-        yield Sights([[one, upper], ["other", 1], [one, lower]], False, f"{lower} is smaller than {upper}")
-    yield Sights([[one, number] for number in sorted((large, *numbers))], True, "the counts only grow")
+        yield Told(([[one, upper], ["other", 1], [one, lower]],), False, f"{lower} is smaller than {upper}")
+    yield Told(([[one, number] for number in sorted((large, *numbers))],), True, "the counts only grow")
 
 
-def _falling(words: Sequence[str]) -> list[Plain]:
-    return [[word, len(words) - place] for place, word in enumerate(words)]
+def _falling(words: Sequence[str]) -> tuple[list[Plain]]:
+    return ([[word, len(words) - place] for place, word in enumerate(words)],)
 
 
-def _many_rows(variant: Variant) -> Iterator[Sights]:
+def _many_rows(variant: Variant) -> Iterator[Told]:
     """Yield test cases of many rows, in which the count of at most one word becomes smaller."""
-    size, letters = variant["rows"], Random(variant["rows"])
-    words = list(dict.fromkeys("".join(letters.choices(ascii_lowercase, k=6)) for _ in range(size)))
-    seen, size = _falling(words), len(words)
+    letters = Random(variant["rows"])
+    words = list(dict.fromkeys("".join(letters.choices(ascii_lowercase, k=6)) for _ in range(variant["rows"])))
+    (seen,), size = _falling(words), len(words)
     grown: list[Plain] = [[words[0], count] for count in range(1, size)]
-    yield Sights([*grown, [words[0], size - 2]], False, "the only word jumps back in the last row", size)
-    yield Sights(seen, True, "all words differ", size)
-    yield Sights([*seen, [words[-1], 0]], False, "the newest of all words jumps back in the last row", size + 1)
-    yield Sights([[words[0], 2], [words[0], 1], *seen[1:]], False, "the first word jumps back in row 2", size + 1)
-    yield Sights([*seen, [words[0], size - 1]], False, "the first of all words jumps back in the last row", size + 1)
+    yield _long([*grown, [words[0], size - 2]], "the only word jumps back in the last row")
+    yield _long(seen, "all words differ", is_kept=True)
+    yield _long([*seen, [words[-1], 0]], "the newest of all words jumps back in the last row")
+    yield _long([[words[0], 2], [words[0], 1], *seen[1:]], "the first word jumps back in row 2")
+    yield _long([*seen, [words[0], size - 1]], "the first of all words jumps back in the last row")
 
 
-def _wrong_sights(ask: Asker, case: Sights) -> Finding | None:
-    seen = case.seen
-    reply = ask(seen)
-    if (answer := truth(reply)) is None:
-        raise Unusable(f"{ask.call(seen)} returned {shown(reply)}; return True or False.")
-    if answer is case.is_kept:
-        return None
-    if len(case.words) > 2:
-        pairs = (Sights(_falling(pair), True, case.why, words=pair) for pair in combinations(case.words, 2))
-        alone = (_wrong_sights(ask, pair) for pair in pairs)
-        if finding := next((each for each in alone if each is not None), None):
-            return finding
-    statement = f"{ask.call(seen)} answered {answer}"
-    if case.size:
-        statement = f"{ask.name} answered {answer} for {case.size:,} rows"
-    what = "a jump is accepted" if answer else "rows without a jump are rejected"
-    general = f"With words or counts that are nearly equal, or in many rows, {what}."
-    return Finding(False, f"{statement}, but {case.why}.", statement, str(case.is_kept), general=general)
+def _long(rows: list[Plain], why: str, *, is_kept: bool = False) -> Told:
+    return Told((rows,), is_kept, why, of_many=f" for {len(rows):,} rows")
 
 
+_GENERAL = "With words or counts that are nearly equal, or in many rows,"
+_wrong_sights = partial(
+    wrong_told,
+    general={True: f"{_GENERAL} a jump is accepted.", False: f"{_GENERAL} rows without a jump are rejected."},
+)
 ROWS_ALIKE = Cases("steady", _rows_alike, _wrong_sights, "It is right about {} readers, whose rows are nearly equal")
 MANY_ROWS = Cases("steady", _many_rows, _wrong_sights, "It is right about {} readers of many rows")
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
