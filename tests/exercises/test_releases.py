@@ -18,13 +18,13 @@ from labkit.teach.exercises.releases import (
     IGNORED,
     KEYS,
     REFUSED,
+    REVIEW,
     RIGHT,
     SINKS,
     STARTS,
     SUMS,
     WRONG,
     Version,
-    judge_review,
     right_review,
     start_of,
 )
@@ -251,7 +251,7 @@ def test_an_empty_checkpoint_and_an_empty_table_repair_every_release() -> None:
 
 @pytest.mark.parametrize("given", [None, "deploy", ["right"], ["right", 1], [["right"], "deploy"]])
 def test_another_form_gets_a_sentence(given: object) -> None:
-    finding = judge_review(InNotebook("review", {"review": lambda *_: given}), find("12b-review").public[0])
+    finding = REVIEW.judge(InNotebook("review", {"review": lambda *_: given}), find("12b-review").public[0])
     assert not finding.passed
     assert "return two texts" in finding.message
 
@@ -266,4 +266,4 @@ def test_a_function_that_changes_its_arguments_is_judged_by_what_it_answers() ->
         return [start, todo]
 
     variant = Variant("few", (("old", SUMS), ("cases", tuple(({}, sink, True) for sink in SINKS))))
-    assert judge_review(InNotebook("review", {"review": review}), variant).passed
+    assert REVIEW.judge(InNotebook("review", {"review": review}), variant).passed

@@ -72,10 +72,13 @@ class Asker:
 
     def truth(self, *arguments: Plain) -> bool:
         """Return the learner's True or False for these arguments. Raises `Unusable` for any other answer."""
-        reply = self(*arguments)
-        if (answer := truth(reply)) is None:
-            raise Unusable(f"{self.call(*arguments)} returned {shown(reply)}; return True or False.")
+        if (answer := truth(self(*arguments))) is None:
+            raise self.unusable("True or False", *arguments)
         return answer
+
+    def unusable(self, wanted: str, *arguments: Plain) -> Unusable:
+        """Return an error about the answer to these arguments; `wanted` says what the function should return."""
+        return Unusable(f"{self.call(*arguments)} returned {shown(self(*arguments))}; return {wanted}.")
 
     def with_answer(self, *arguments: Plain) -> str:
         """Return a call of the learner's function with its answer as text, such as `recover([]) answered 'wait'`."""

@@ -11,7 +11,7 @@ from labkit.sim.models.barriers.operators import is_blocked, take
 from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator
 from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Prediction, Settings
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, truth, variant
@@ -37,9 +37,7 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
     if type(answer) is not dict or set(answer) != {"read", "copy"}:
-        raise Unusable(
-            f'{ask.call(*question)} returned {shown(answer)}; return a dict with the keys "read" and "copy".'
-        )
+        raise ask.unusable('a dict with the keys "read" and "copy"', *question)
     reads, copies = answer["read"], truth(answer["copy"])
     if copies is None or type(reads) is not list:
         raise Unusable(f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.')

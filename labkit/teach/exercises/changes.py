@@ -19,7 +19,7 @@ from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import make
-from labkit.teach.exercises.asking import SHOWN, Asker, Unusable, shown
+from labkit.teach.exercises.asking import SHOWN, Asker, shown
 from labkit.teach.exercises.confused import COMPOSED, LONGEST_WORD, MOST_ROWS, PAIRS_ALIKE, counts_apart
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch, trace_to
@@ -76,7 +76,7 @@ def _changes(variant: Variant) -> Iterator[Change]:
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
     answer, right = ask(*change), really_sent(*change)
     if type(answer) is not list and answer != REFUSED:
-        raise Unusable(f'{ask.call(*change)} returned {shown(answer)}; return a list of messages, or "refused".')
+        raise ask.unusable('a list of messages, or "refused"', *change)
     if answer == right:
         return None
     way, _, before, after = change
@@ -218,7 +218,7 @@ def _wrong_table(ask: Asker, met: tuple[_Case, Mapping[str, object]]) -> Finding
     case, parameters = met
     answer = ask(*case.question)
     if type(answer) is not list or not all(type(row) is list for row in answer):
-        raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return a list of rows [word, count].")
+        raise ask.unusable("a list of rows [word, count]", *case.question)
     right = _rows(visible(applied(case.table, case.message, owes=False)))
     if sorted(map(repr, answer)) == sorted(map(repr, right)):  # several times faster than JSON
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.sim.model import Action, Model
 from labkit.sim.models.two_phase_commit.state import Entry, Participant
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.contract import by, variant
 from labkit.teach.exercises.invariants import Watch
@@ -19,7 +19,7 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
     question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
-        raise Unusable(f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".')
+        raise ask.unusable('"abort", "commit" or "wait"', *question)
     return action.name == RETURNS[answer]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker, shown
 from labkit.teach.exercises.confused import texts_alike
 from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Told, Watch, wrong_told
@@ -75,10 +75,8 @@ def _wrong(ask: Asker, case: tuple[Store, Job]) -> Finding | None:
     store, job = case
     answer, right = ask(store, dict(job)), really_broken(store, job)
     if type(answer) is not list or any(type(each) is not int for each in answer):
-        raise Unusable(
-            f"{ask.call(store, dict(job))} returned {shown(answer)}; return a list of the numbers (1 to 5) of the "
-            "demands that the store does not meet."
-        )
+        wanted = "a list of the numbers (1 to 5) of the demands that the store does not meet"
+        raise ask.unusable(wanted, store, dict(job))
     if answer == right:
         return None
     statement = ask.with_answer(store, dict(job))

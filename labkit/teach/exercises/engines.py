@@ -231,7 +231,7 @@ def _wrong_step(ask: Asker, case: tuple[str, list[str]]) -> Finding | None:
     engine, left = case
     answer, right = ask(engine, list(left)), really_next(engine, left)
     if type(answer) is not int:
-        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(answer)}; return a number.")
+        raise ask.unusable("a number", engine, list(left))
     if answer == right:
         return None
     statement, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."

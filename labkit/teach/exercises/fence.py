@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 
 FENCED = "fenced"
 
@@ -43,22 +43,6 @@ class Stored(NamedTuple):
     accepted: list[int]
 
 
-def judge_admit(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's rule for admitting requests to a partitioned store.
-
-    The variant's parameter `requests` lists the requests to test. If it is missing, `_requests` builds every possible
-    request from the parameters `topic`, `generations` and `batch`.
-    """
-    ask = Asker(answer, "admit")
-    parameters = dict(variant.parameters)
-    if "requests" in parameters:
-        requests = [Request(*each) for each in parameters["requests"]]
-    else:
-        requests = list(_requests(parameters["topic"], parameters["generations"], parameters["batch"]))
-    cases = ask.announced(requests, _arguments)
-    return ask_each(ask, cases, lambda request: _wrong(ask, request), "It answers {} requests as it should")
-
-
 def _arguments(request: Request) -> tuple[Plain, ...]:
     return request.newest, request.following, request.generation, list(request.offsets)
 
@@ -74,7 +58,16 @@ def _right(request: Request) -> Stored | None:
     return Stored(request.generation, max([request.following, *(offset + 1 for offset in new)]), new)
 
 
-def _requests(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
+def _requests(variant: Variant) -> Iterator[Request]:
+    """Yield the requests that the variant lists or, without the parameter `requests`, every possible one of a topic."""
+    parameters = dict(variant.parameters)
+    if "requests" in parameters:
+        yield from (Request(*each) for each in parameters["requests"])
+    else:
+        yield from _of_topic(**parameters)
+
+
+def _of_topic(topic: Sequence[int], generations: Sequence[int], batch: int) -> Iterator[Request]:
     """Yield every request of up to `batch` records of the `topic`, in every state that the store can have.
 
     Each request comes with a shortest list of earlier requests that lead to the state.
@@ -232,9 +225,10 @@ def where_remainders_begin_anew() -> Iterator[tuple[int, int, int, tuple[int, ..
         yield 1, 5, 1, (4, 5, number - 1, number)
 
 
+ADMIT = Cases("admit", _requests, _wrong, "It answers {} requests as it should", _arguments)
 JUDGES = {
     "09c-fence": by(
-        judge_admit,
+        ADMIT.judge,
         variant("two owners", topic=(0, 1, 2, 3), generations=(1, 2), batch=3),
         variant("gaps", topic=(0, 1, 4, 5, 9), generations=(2, 5), batch=2),
         variant("a topic of many years", requests=OLD),

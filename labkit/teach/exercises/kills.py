@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from labkit.core.judge import Guarantee
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.contract import Finding, Variant
 from labkit.teach.exercises.searching import Cases
 
@@ -101,7 +101,7 @@ WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 def _wrong(ask: Asker, requests: Requests) -> Finding | None:
     answer, right = ask(list(requests)), guarantee(requests).value
     if answer not in WORDS:
-        raise Unusable(f"{ask.call(list(requests))} returned {shown(answer)}; return one of {', '.join(WORDS)}.")
+        raise ask.unusable(f"one of {', '.join(WORDS)}", list(requests))
     if answer == right:
         return None
     statement = f"{ask.with_answer(list(requests))}, but the right answer is {right}"

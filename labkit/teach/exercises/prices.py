@@ -73,7 +73,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
     jobs: list[Plain] = [list(each) for each in case]
     answer = ask(*jobs)
     if type(answer) is not list or len(answer) != 2:
-        raise Unusable(f"{ask.call(*jobs)} returned {shown(answer)}; return a list of two numbers, [typical, longest].")
+        raise ask.unusable("a list of two numbers, [typical, longest]", *jobs)
     for name, one, right in zip(("typical", "longest"), answer, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
             statement = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
@@ -85,7 +85,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
 def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
     answer, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]  # the values of a job are whole numbers
     if answer is not None and type(answer) is not int:
-        raise Unusable(f"{ask.call(dict(job))} returned {shown(answer)}; return whole seconds, or None.")
+        raise ask.unusable("whole seconds, or None", dict(job))
     if answer == right:
         return None
     statement = f"{ask.with_answer(dict(job))}, but the right answer is {right}"

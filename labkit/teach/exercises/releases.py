@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.asking import Asker, shown
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 
 Version = Mapping[str, Any]
 """A version of a Spark query as a dict, whose keys the task explains: `sources`, `filter`, `keys`, `values`,
@@ -16,6 +16,8 @@ Changes = Mapping[str, Any]
 """The parts of a version that a pull request changes, with their new values."""
 Case = tuple[Changes, str, bool]
 """One pull request to review: its changes, the sink, and whether the newest batch is unfinished."""
+Review = tuple[Version, Changes, str, bool]
+"""The present version of a query, and a pull request for it."""
 KEYS, BATCHES, NOTHING = SINKS = ("keys", "batches", "nothing")
 """How a sink recognises rows that it has stored already: by their keys, by the batch number, or not at all."""
 RIGHT, REFUSED, WRONG, IGNORED = STARTS = ("right", "refused", "wrong", "ignored")
@@ -133,29 +135,22 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
     raise AssertionError("no remedy is right, although a start with an empty checkpoint and an empty table is")
 
 
-def judge_review(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function `review`, which says whether a new version of a query can be released.
-
-    The variant's parameter `old` is the present version. `cases` are the pull requests, each with its changes to `old`,
-    a sink, and whether the newest batch is unfinished.
-    """
-    ask, old = Asker(answer, "review"), variant["old"]
-    cases = ask.announced(variant["cases"], lambda case: _arguments(old, case))
-    return ask_each(ask, cases, lambda case: _wrong(ask, old, case), "It is right about {} releases")
+def _cases(variant: Variant) -> Iterator[Review]:
+    return ((variant["old"], *case) for case in variant["cases"])
 
 
-def _arguments(old: Version, case: Case) -> tuple[dict[str, Plain], dict[str, Plain], str, bool]:
-    changes, sink, unfinished = case
+def _arguments(case: Review) -> tuple[dict[str, Plain], dict[str, Plain], str, bool]:
+    old, changes, sink, unfinished = case
     return _described(old), _described({**old, **changes}), sink, unfinished
 
 
-def _wrong(ask: Asker, old: Version, case: Case) -> Finding | None:
-    changes, sink, unfinished = case
-    arguments = _arguments(old, case)
+def _wrong(ask: Asker, case: Review) -> Finding | None:
+    old, changes, sink, unfinished = case
+    arguments = _arguments(case)
     answer = ask(*arguments)
     start, todo, why = right_review(old, {**old, **changes}, sink, unfinished=unfinished)
     if type(answer) is not list or len(answer) != 2 or any(type(part) is not str for part in answer):
-        raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return two texts, [start, todo].")
+        raise ask.unusable("two texts, [start, todo]", *arguments)
     if answer == [start, todo]:
         return None
     # A line of Python that repeats the call. To be short, it writes `new` as `old` with the changed parts.
@@ -364,9 +359,10 @@ def _public() -> Iterator[Variant]:
     yield from longest_texts(old, "amount >= 1 and ")
 
 
+REVIEW = Cases("review", _cases, _wrong, "It is right about {} releases", _arguments)
 JUDGES = {
     "12b-review": by(
-        judge_review,
+        REVIEW.judge,
         variant(
             "the sum by item",
             old=SUMS,

@@ -9,8 +9,8 @@ from typing import cast
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.confused import NUMBERS_ALIKE, PAIRS_ALIKE, SAME_TEXTS, numbers_alike, texts_alike
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import ask_each
+from labkit.teach.exercises.contract import Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import Cases
 
 Row = tuple[int, str, int]
 """The number of an order, its item, and its amount."""
@@ -25,28 +25,20 @@ LONGEST_ITEM, MOST_ROWS, LARGEST_ID, LARGEST_SIZE = 200, 1_200, 2_000_000, 100_0
 """The bounds that the task states."""
 
 
-def judge_damaged(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that compares a damaged table with its source, and returns what to repair.
+def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row], int]]:
+    """Yield for each call of the learner's function the rows of a table, the rows of its source, and a range's length.
 
-    The function returns ranges of order numbers; the variant's parameter `size` is the length of a range. The variant
-    describes the tables in one of two ways. Either `orders` lists the numbers of the orders in the source, and `damage`
-    has for each call of the function a list of changes to the table (see `_table`). Or `changed` has for each call a
-    list of pairs: a row of the source, and the same order's row in the table.
+    The variant describes the tables in one of two ways. Either `orders` lists the numbers of the orders in the source,
+    and `damage` has for each call a list of changes to the table (see `_table`). Or `changed` has for each call a list
+    of pairs: a row of the source, and the same order's row in the table.
     """
-    ask = Asker(answer, "damaged")
-    right = "It finds the ranges to repair in {} tables"
-    return ask_each(ask, _tables(variant), lambda both: _wrong(ask, *both, variant["size"]), right)
-
-
-def _tables(variant: Variant) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Yield for each call of the learner's function the rows of a table and the rows of its source, as two lists."""
     changed: Iterable[Sequence[Change]] = dict(variant.parameters).get("changed", ())
     for call in changed:
-        yield [new for _, new in reversed(call) if new], [old for old, _ in call if old]
+        yield [new for _, new in reversed(call) if new], [old for old, _ in call if old], variant["size"]
     if not changed:
         source = [_row(number) for number in variant["orders"]]
         for changes in variant["damage"]:
-            yield _table(source, changes), source
+            yield _table(source, changes), source, variant["size"]
 
 
 def contents_alike(word: str, large: int) -> Iterator[tuple[Content, Content]]:
@@ -151,7 +143,8 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
     return rows
 
 
-def _wrong(ask: Asker, table: Sequence[Row], source: Sequence[Row], size: int) -> Finding | None:
+def _wrong(ask: Asker, case: tuple[list[Row], list[Row], int]) -> Finding | None:
+    table, source, size = case
     arguments: tuple[Plain, ...] = ([list(row) for row in table], [list(row) for row in source], size)
     answer = ask(*arguments)
     ranges = _ranges(answer)
@@ -255,9 +248,10 @@ OF_LITTLE: tuple[tuple[Change, ...], ...] = (
     ((None, (3, "", 3)), ((0, "", 0), None), ((9, "", 3), (9, "", 3)), ((17, "", 0), (17, "", 0))),
 )
 """Calls in which rows with the amount 0, an empty item or the number 0 are missing from the table or the source."""
+DAMAGED = Cases("damaged", _tables, _wrong, "It finds the ranges to repair in {} tables")
 JUDGES = {
     "14c-damaged": by(
-        judge_damaged,
+        DAMAGED.judge,
         variant(
             "ranges of four",
             orders=tuple(range(16)),

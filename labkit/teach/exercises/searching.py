@@ -5,7 +5,7 @@ fault is not visible in the state itself, so no property detects it.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Generic, TypeVar
@@ -14,7 +14,7 @@ from labkit.sim.explore import Search, Violation
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.closing import ClosedModel, Run
-from labkit.teach.exercises.contract import Answer, Finding, Judge, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Judge, Plain, Variant
 
 T = TypeVar("T")
 MAX_STATES = 40_000
@@ -162,19 +162,24 @@ class Cases(Generic[T]):
 
     `wrong` calls the function for one case, and returns the failed result, or None if the answer is right. The message
     for a passed exercise is `right`, in which `{}` becomes the number of cases, and `{name}` the parameter of this name
-    in the test configuration.
+    in the test configuration. If every case makes one call whose arguments do not depend on earlier answers, `question`
+    returns these arguments, so that many calls are sent at once.
     """
 
     function: str
     cases: Callable[[Variant], Iterable[T]]
     wrong: Callable[[Asker, T], Finding | None]
     right: str
+    question: Callable[[T], Sequence[Plain]] | None = None
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check the learner's function on every test case of `variant`, and return the first failure or the pass."""
         ask = Asker(answer, self.function)
         right = self.right.format("{}", **dict(variant.parameters))
-        return ask_each(ask, self.cases(variant), partial(self.wrong, ask), right)
+        cases = self.cases(variant)
+        if self.question is not None:
+            cases = ask.announced(cases, self.question)
+        return ask_each(ask, cases, partial(self.wrong, ask), right)
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:

@@ -72,7 +72,7 @@ def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> 
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
     answer = ask(*arguments)
     if type(answer) is not int:
-        raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return a price from the list.")
+        raise ask.unusable("a price from the list", *arguments)
     begin, right = max(each for each in announced if each[0] <= at)
     if answer == right:
         return None

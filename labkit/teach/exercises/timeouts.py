@@ -6,7 +6,7 @@ from functools import cache
 from labkit.sim.explore import Violation, explore
 from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
-from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
 from labkit.teach.exercises.searching import Cases, by_parameter, steady, unusable
 
@@ -20,9 +20,7 @@ NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is m
 def _ticks(ask: Asker, job: Sequence[int]) -> int:
     ticks = ask(*job)
     if type(ticks) is not int or not ticks >= 1:
-        raise Unusable(
-            f"{ask.call(*job)} returned {shown(ticks)}; return a whole number of ticks (steps of the clock), 1 or more."
-        )
+        raise ask.unusable("a whole number of ticks (steps of the clock), 1 or more", *job)
     return ticks
 
 
