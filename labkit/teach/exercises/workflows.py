@@ -27,7 +27,6 @@ from labkit.teach.exercises.keys_alike import (
 from labkit.teach.exercises.searching import Wrong, steady, unusable
 
 NAMES = ("charge", "mail")
-RESULTS: tuple[Plain, ...] = ("ok 1", "ok 2", "ok 3")
 
 
 class Entry(NamedTuple):
@@ -74,10 +73,14 @@ class Workflow(NamedTuple):
     versions: Sequence[Sequence[str]]
     first: int
     """The number of the first step."""
-    results: Sequence[Plain]
-    keeps: int
+    results: Sequence[Plain] = ("ok 1", "ok 2", "ok 3")
+    keeps: int = 24
     """For how many hours the receiver remembers a key; 0 if it takes none."""
-    downtimes: Sequence[int]
+    downtimes: Sequence[int] = (1,)
+
+
+Keys = dict[str, tuple[str, int]]
+"""The idempotency keys seen so far, each with the name of its run and its step's number; functions add new keys."""
 
 
 class Asked(NamedTuple):
@@ -105,24 +108,17 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     parameters = dict(variant.parameters)
     steps = parameters.get("steps", NAMES)
     versions = [steps, parameters["then"]] if "then" in parameters else [steps]
+    receiver = {name: parameters[name] for name in ("results", "keeps", "downtimes") if name in parameters}
     faults = {name: parameters.get(name, 0) for name in ("crashes", "losses", "stalls")}
     begin = Run(now=parameters.get("hour", 0), **faults)
-    keys: dict[str, tuple[str, int]] = {}
+    keys: Keys = {}
     states = 0
     try:
         if "probe" in parameters:
             states += _probed(ask, Step(*parameters["probe"]), keys)
             return steady(ask, f"All of {states:,} keys were right")
         for name, first in product(parameters.get("runs", ("run 7",)), parameters.get("firsts", (0,))):
-            workflow = Workflow(
-                name,
-                versions,
-                first,
-                parameters.get("results", RESULTS),
-                parameters.get("keeps", 24),
-                parameters.get("downtimes", (1,)),
-            )
-            states += _search(ask, workflow, begin, keys)
+            states += _search(ask, Workflow(name, versions, first, **receiver), begin, keys)
     except Unusable as error:
         return unusable(ask.name, error)
     except Wrong as wrong:
@@ -130,11 +126,10 @@ def judge_runner(answer: Answer, variant: Variant) -> Finding:
     return steady(ask, f"All of {states:,} states were right")
 
 
-def _search(ask: Asker, workflow: Workflow, begin: Run, keys: dict[str, tuple[str, int]]) -> int:
+def _search(ask: Asker, workflow: Workflow, begin: Run, keys: Keys) -> int:
     """Try every run of a workflow from the state `begin`, and return the number of states.
 
-    `keys` maps each idempotency key seen so far to the name of the workflow's run and the number of the step that used
-    it; this function adds to it. Raises `Wrong` for a wrong action.
+    Raises `Wrong` for a wrong action.
     """
     todo = deque([begin])  # in the order of actions, so that a learner sees a shortest run
     seen = {_key(begin)}
@@ -151,11 +146,10 @@ def _key(run: Run) -> str:
     return repr(run._replace(story=()))  # as text, because 0 and False are different results
 
 
-def _next(ask: Asker, workflow: Workflow, run: Run, keys: dict[str, tuple[str, int]]) -> Iterator[Run]:
+def _next(ask: Asker, workflow: Workflow, run: Run, keys: Keys) -> Iterator[Run]:
     """Yield the states after the engine's next action, also after a lost answer or a kill.
 
-    The learner's function chooses the action. `keys` maps each idempotency key seen so far to the name of its run and
-    its step's number; a new key is added. Raises `Wrong` for a wrong action, such as a message with another step's key.
+    The learner's function chooses the action. Raises `Wrong` for a wrong one, such as one with another step's key.
     """
     name = workflow.versions[run.version][run.place]
     number = workflow.first + run.place
@@ -207,12 +201,12 @@ def _stalls(workflow: Workflow, run: Run) -> Iterator[Run]:
         yield run._replace(now=run.now + hours, stalls=run.stalls - 1, story=(*run.story, f"{hours} h without action"))
 
 
-def _probed(ask: Asker, probe: Step, keys: dict[str, tuple[str, int]]) -> int:
+def _probed(ask: Asker, probe: Step, keys: Keys) -> int:
     """Check a learner's engine on steps and names that a careless rule confuses with `probe`.
 
-    Returns the number of checked steps and names, including `probe`. `keys` is the dict of keys that `_search`
-    describes. Raises `Wrong` for equal or too short keys, and for a wrong action. The texts in `probe` should consist
-    of small letters, which most simplifications of a text leave unchanged.
+    Returns the number of checked steps and names, including `probe`. Raises `Wrong` for equal or too short keys, and
+    for a wrong action. The texts in `probe` should consist of small letters, which most simplifications of a text leave
+    unchanged.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -240,7 +234,7 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
     The journal has the old name, the program the new one, so the engine must refuse to continue.
     """
     run = Run(journal=(Entry(probe.number, before, "started", 0),), now=1, story=(f"the start of {shown(before)}",))
-    return Workflow(probe.run, [[name]], probe.number, RESULTS, 24, ()), run
+    return Workflow(probe.run, [[name]], probe.number), run
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
@@ -252,13 +246,12 @@ def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
     return about, [[step.number, step.name, "started", 0]], ["start"], [], 0
 
 
-def _first_key(ask: Asker, step: Step, keys: dict[str, tuple[str, int]]) -> str:
+def _first_key(ask: Asker, step: Step, keys: Keys) -> str:
     """Return the idempotency key that the learner's engine gives to a step's first message.
 
-    `keys` maps each earlier key to the name of its run and its step's number; the new key is added. Raises `Wrong` if
-    another step has this key, or if the engine does not send the message.
+    Raises `Wrong` if another step has this key, or if the engine does not send the message.
     """
-    workflow = Workflow(step.run, [[step.name]], step.number, RESULTS, 24, ())
+    workflow = Workflow(step.run, [[step.name]], step.number)
     entry = Entry(step.number, step.name, "started", 0)
     run = Run(journal=(entry,), here=("start",), is_fresh=True, story=("its start",))
     action, reply = _action(ask, workflow, run, step.number)
@@ -394,11 +387,10 @@ def _is_in_doubt(workflow: Workflow, run: Run, entries: Sequence[Entry]) -> bool
     return run.now - begun[0] >= workflow.keeps
 
 
-def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: dict[str, tuple[str, int]]) -> Run:
+def _receive(workflow: Workflow, run: Run, asked: Asked, key: str, keys: Keys) -> Run:
     """Return the state of the run after the receiver has answered a message with this key.
 
-    `keys` maps each key seen so far to the name of its run and its step's number; a new key is added. Raises `Wrong` if
-    another step's message had this key, or if the receiver accepts the message again.
+    Raises `Wrong` if another step's message had this key, or if the receiver accepts the message again.
     """
     number, name, reply = asked
     before = keys.setdefault(key, (workflow.run, number))
