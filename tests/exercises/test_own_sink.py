@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from labkit.teach.exercises import capstone
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.trials import Bench, Kill, Past, Recoveries, StepAsker, conclude, stores, trial
+from labkit.teach.exercises.own_sink.trials import Bench, Kill, Past, Recoveries, StepAsker, StoreServer, conclude
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
@@ -224,7 +225,7 @@ QUICK = ("a", "d", "h")
 def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     lost = doubled = False
-    with stores() as server:
+    with closing(StoreServer()) as server:
         bench = Bench(server, StepAsker(answer, "sink"), "table", **LATER, past=Past())
         for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
             for each in axes.TESTS[axis][0](bench):
@@ -254,7 +255,7 @@ def test_a_recovery_that_finds_the_same_files_would_be_the_same(letter: str) -> 
     """A trial does not run a recovery that another trial ran from the same files; here each of them runs."""
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     taken = 0
-    with stores() as server:
+    with closing(StoreServer()) as server:
         quick = Bench(server, StepAsker(answer, "sink"), "table", **LATER, past=Past())
         whole = quick._replace(past=Past(recoveries=Forgetful()))
         for axis in (axes.CRASH, axes.SECOND):
@@ -268,7 +269,7 @@ def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> N
     """Why the exercise says so: with two queries at once, the numbers of `h` tell nothing."""
     sink = prepared(eight()["h"])
     ask = StepAsker(InNotebook("sink", {"sink": sink}), "sink")
-    with stores() as server, trial(server, ask, "table") as begun:
+    with closing(StoreServer()) as server, Bench(server, ask, "table", **LATER, past=Past()).trial() as begun:
         assert begun.run(["orders"], capstone.PUBLIC[:1])
         assert begun.run(["refunds"], capstone.OTHERS)
         assert begun.run(["orders"], capstone.PUBLIC, first=1)
@@ -477,7 +478,7 @@ def test_the_kill_is_a_sigkill_of_the_process_that_has_the_store(tmp_path: Path)
         db.execute("BEGIN")
 
     ask = StepAsker(InNotebook("write_batch", {"write_batch": write_batch}), "write_batch")
-    with stores() as server, trial(server, ask, "table") as begun:
+    with closing(StoreServer()) as server, Bench(server, ask, "table", **LATER, past=Past()).trial() as begun:
         process = psutil.Process(begun.process()._pid)
         begun.run(["orders"], capstone.PUBLIC[:1], [Kill(0, 1)])
         assert begun.story.kills == ["batch 0, when the sink had returned"]
@@ -489,8 +490,9 @@ def test_everything_ends_with_the_process_that_has_begun_it(tmp_path: Path) -> N
     program = """
 import sys, time
 from pathlib import Path
-from labkit.teach.exercises.own_sink.trials import stores
-with stores() as server:
+from contextlib import closing
+from labkit.teach.exercises.own_sink.trials import StoreServer
+with closing(StoreServer()) as server:
     one = server.start("table", Path(sys.argv[1]))
     print(server._process.pid, one._pid, flush=True)
     time.sleep(600)

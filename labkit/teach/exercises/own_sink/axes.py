@@ -6,6 +6,7 @@ middle of writing a file, or after the sink has returned.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain, count, takewhile
 from typing import Any, NamedTuple
@@ -25,9 +26,9 @@ from labkit.teach.exercises.own_sink.trials import (
     Past,
     Row,
     StepAsker,
+    StoreServer,
     TrialResult,
     conclude,
-    stores,
 )
 from labkit.teach.exercises.searching import unusable
 
@@ -301,7 +302,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     more = {each: dict(variant.parameters).get(each, ()) for each in ("alike", "wide")}
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), Past())
     try:
-        with stores() as server:
+        with closing(StoreServer()) as server:
             for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, past=known, **more)):
                 runs += 1
                 if wrong:
@@ -384,7 +385,7 @@ def tried(
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
-    with stores() as server:
+    with closing(StoreServer()) as server:
         bench = Bench(server, StepAsker(answer, name), store, **parameters, past=Past())
         try:
             healthy = bench.run()

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -528,23 +528,6 @@ def _row(row: Sequence[Any]) -> Seen:
     return Seen(-1, shown(list(row)), 0)
 
 
-def stores() -> "closing[StoreServer]":
-    """Start a server for the stores of one check, and close it after the block."""
-    return closing(StoreServer())
-
-
-@contextmanager
-def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
-    """Start a run of a sink with an empty store in a temporary folder, and remove everything after the block."""
-    with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
-        begun, whole = Trial(server, ask, kind, Path(folder)), False
-        try:
-            yield begun
-            whole = True
-        finally:
-            begun.close(whole=whole)
-
-
 @dataclass(frozen=True)
 class TrialResult:
     """The result of a finished run of a sink: the kills as text, the record of the run, and the expected rows."""
@@ -596,9 +579,16 @@ class Bench(NamedTuple):
     wide: Batches = ()
     """One more batch, with as many rows as the task allows; only one run with it is killed."""
 
-    def trial(self) -> AbstractContextManager[Trial]:
-        """Start a run with an empty store, and remove it after the block."""
-        return trial(self.server, self.ask, self.kind)
+    @contextmanager
+    def trial(self) -> Iterator[Trial]:
+        """Start a run with an empty store in a temporary folder, and remove everything after the block."""
+        with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
+            begun, whole = Trial(self.server, self.ask, self.kind, Path(folder)), False
+            try:
+                yield begun
+                whole = True
+            finally:
+                begun.close(whole=whole)
 
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
         """Run the first query from its first batch to its last, with these kills, and return the (cached) result."""
