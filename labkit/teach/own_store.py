@@ -30,15 +30,12 @@ class Table:
         self._connection.close()
 
     @staticmethod
-    def seen(file: str) -> list[tuple[Any, ...]]:
+    def seen(file: str) -> list[list[Any]]:
         """Return the rows that readers see in the table `orders`; none if the table does not exist."""
-        query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not Path(file).exists():  # connecting would create the file
             return []
         with closing(sqlite3.connect(file)) as db:
-            if not db.execute(query).fetchall():
-                return []
-            return db.execute("SELECT id, item, amount FROM orders").fetchall()
+            return store.orders_in(db)
 
     @staticmethod
     def empty(file: str) -> None:

@@ -99,17 +99,20 @@ class Table:
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
-        """Return the committed rows of the table `orders`; none if the table does not exist."""
-        query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
-        if not self.db.execute(query).fetchall():
-            return []
-        # All rows are fetched, because an unfinished query would keep a lock.
-        rows = "SELECT id, item, amount FROM orders LIMIT ?"
-        return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
+        """Return the committed rows of the table `orders`, at most `MOST_ROWS`."""
+        return orders_in(self.db, MOST_ROWS)
 
     def left_over(self) -> list[str]:
         """Return an empty list: in contrast to a folder, a database has no leftover files."""
         return []
+
+
+def orders_in(db: sqlite3.Connection, most: int = -1) -> list[list[Any]]:
+    """Return the rows of the table `orders`, at most `most` (-1: all); none if the table does not exist."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'").fetchall():
+        return []
+    # All rows are fetched, because an unfinished query would keep a lock.
+    return [list(row) for row in db.execute("SELECT id, item, amount FROM orders LIMIT ?", [most]).fetchall()]
 
 
 class Folder:
