@@ -10,10 +10,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import psutil
 
@@ -89,34 +89,33 @@ def stopped_writers() -> StoppedWriters:
     with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
         for store in ("file", "table", "owned"):
             path = str(Path(folder) / store)
-            outputs = _stopped(store, path)
+            first, second = _stopped(store, path)
             if store == "file":
                 rows = [int(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
             else:
                 with closing(sqlite3.connect(path)) as there:
                     rows = [row for (row,) in there.execute("SELECT id FROM rows")]
-            writers.append(_judged(store, outputs, rows))
+            writers.append(Stopped(NAMES[store], first, second, _judged(rows)))
     try:
         server = kafka()
     except ServiceUnavailable as error:
         missing = f"Kafka is left out: {error}"
     else:
         topic = server.topic()
-        outputs = _stopped("topic", f"{server.address}/{topic.name}")
+        first, second = _stopped("topic", f"{server.address}/{topic.name}")
         rows = [each.row.offset for each in topic.entries(READ_COMMITTED)]
-        writers.append(_judged("topic", outputs, rows))
+        writers.append(Stopped(NAMES["topic"], first, second, _judged(rows)))
     return StoppedWriters(writers, missing)
 
 
-def _judged(store: str, outputs: Mapping[str, str], rows: Sequence[int]) -> Stopped:
+def _judged(rows: Sequence[int]) -> Verdict:
     due = [Record(row, "row", row) for row in ROWS]
     seen = [Observation(row, "row", row, 0, 1) for row in rows]
-    verdict = judge(due, History([*seen, Reading("end")]))
-    return Stopped(NAMES[store], outputs["first"], outputs["second"], verdict)
+    return judge(due, History([*seen, Reading("end")]))
 
 
 class _Writer:
-    """A writer in a process of its own, which is killed at the end of the `with` block."""
+    """A writer in a process of its own, which `close` kills."""
 
     def __init__(self, store: str, place: str) -> None:
         module = "labkit.teach.hands_on.stopped_writer"
@@ -128,10 +127,7 @@ class _Writer:
             text=True,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self.process.kill()  # ends also a stopped process
         self.process.communicate()
 
@@ -165,20 +161,16 @@ class _Writer:
             time.sleep(0.01)
 
 
-def _stopped(store: str, place: str) -> dict[str, str]:
-    """Suspend a writer, let a second one write, and resume the first one.
-
-    Returns the last output line of each writer, as a dict with the keys `first` and `second`.
-    """
+def _stopped(store: str, place: str) -> tuple[str, str]:
+    """Suspend a writer, let a second one write, and resume the first one; return the last output line of each."""
     with ExitStack() as stack:
-        first = stack.enter_context(_Writer(store, place))
+        first = stack.enter_context(closing(_Writer(store, place)))
         first.says()
         first.stop()
         first.go_on()
-        second = stack.enter_context(_Writer(store, place))
+        second = stack.enter_context(closing(_Writer(store, place)))
         second.says()
         second.go_on()
-        outputs = {"second": second.says()}
+        written = second.says()
         os.kill(first.process.pid, signal.SIGCONT)
-        outputs["first"] = first.says()
-    return outputs
+        return first.says(), written
