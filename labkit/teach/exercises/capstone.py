@@ -127,17 +127,15 @@ def public(
     gets no epoch. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
-        Variant(
+        variant(
             axis,
-            (
-                ("axis", axis),
-                ("batches", PUBLIC),
-                ("query", [*epochs[0], "orders"]),
-                ("others", OTHERS),
-                ("other", [*epochs[1], "refunds"]),
-                ("alike", alike("orders-of-the-north", "orders-of-shop", blanks=blanks)),
-                ("wide", WIDE),
-            ),
+            axis=axis,
+            batches=PUBLIC,
+            query=[*epochs[0], "orders"],
+            others=OTHERS,
+            other=[*epochs[1], "refunds"],
+            alike=alike("orders-of-the-north", "orders-of-shop", blanks=blanks),
+            wide=WIDE,
         )
         for axis in parts
     )

@@ -15,7 +15,7 @@ from importlib.resources import files
 from labkit.core.errors import MissingSolution, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host.browser import IN_BROWSER, INSTALL
-from labkit.teach.executed import executed
+from labkit.teach.executed import executed, shell_here
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.alone import Alone, alone
@@ -218,13 +218,12 @@ def _report_lines(exercise: Exercise, findings: list[Finding]) -> list[str]:
 
 
 def _show(finding: Finding) -> None:
-    from IPython.core.getipython import get_ipython
     from IPython.display import display
 
     from labkit.sim.trace import parse
     from labkit.view.stepper import Player
 
-    if get_ipython() is not None and finding.trace:
+    if shell_here() is not None and finding.trace:
         display(Player(parse(finding.trace), finding.observed, finding.at))
 
 
@@ -304,9 +303,7 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 
 def _give_back(stub: str) -> None:
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
+    shell = shell_here()
     if shell is None:
         print(stub)
     else:

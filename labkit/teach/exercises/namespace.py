@@ -65,7 +65,8 @@ class InNotebook:
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
-        so_far, copies = _copied(exchanges), _copied(arguments)
+        # Equal numbers and texts become different objects, as they are in the grader's process.
+        so_far, copies = json.loads(json.dumps([exchanges, arguments]))
         reply = self._called(self.name, lambda function: step(function, kind, so_far, copies))
         return self._kept(["step", kind, exchanges, arguments], reply)
 
@@ -97,12 +98,6 @@ class InNotebook:
             if os.getpid() != process:  # this is a child that the learner's function has forked
                 os._exit(0)
         return _read(call_text, answer)
-
-
-def _copied(values: Sequence[Plain]) -> list[Any]:
-    # Equal numbers and texts become different objects, as they are in the grader's process.
-    copies: list[Any] = json.loads(json.dumps(values))
-    return copies
 
 
 def _read(source_name: str, value: object) -> Plain:

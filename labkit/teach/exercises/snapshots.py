@@ -39,7 +39,6 @@ _WAYS = {
     "saved": (True, False, True),
     "gone": (True, False, False),
     "came": (False, True, False),
-    "kept": (False, False, True),
 }
 """The ways to record a transfer, each as a combination of `_PLACES`."""
 LIMIT = 100_000
