@@ -309,15 +309,16 @@ class _Place:
 def _judge_place(case: Case) -> _Place:
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
-            return _place_at(_server(), case)
-    return _place_at(_server(), case)
+            return _set_up(case)
+    return _set_up(case)
 
 
-def _place_at(address: str, case: Case) -> _Place:
-    """Set up a test on the PostgreSQL server at this address, and return what belongs to the test.
+def _set_up(case: Case) -> _Place:
+    """Set up a test on this process's PostgreSQL server, and return what belongs to the test.
 
     If the setup fails, stop the server, because it may contain a part of the setup.
     """
+    address = _server()
     with ExitStack() as failing:
         failing.callback(end)
         try:

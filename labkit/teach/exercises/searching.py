@@ -100,7 +100,10 @@ class Drill:
 
 
 def by_parameter(usual: Judge, **others: Judge) -> Judge:
-    """Return a judge that gives a variant with a parameter that `others` names to the judge of this name."""
+    """Return a judge that passes a variant to the judge in `others` that one of its parameters names, else to `usual`.
+
+    If several names fit, the first one counts.
+    """
 
     def judge(answer: Answer, variant: Variant) -> Finding:
         parameters = dict(variant.parameters)

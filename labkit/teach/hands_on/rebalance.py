@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import psycopg
@@ -33,7 +32,7 @@ from labkit.stores.kafka.topic import Group
 from labkit.teach.executed import shell_here
 from labkit.teach.hands_on.kafka import Topic, kafka
 from labkit.teach.hands_on.postgres import postgres
-from labkit.teach.hands_on.rebalance_process import LONGEST, NEVER, PATIENCE, Ended, Fault, Task, connected
+from labkit.teach.hands_on.rebalance_process import LONGEST, NEVER, PATIENCE, Ended, Fault, Source, Task, connected
 from labkit.teach.server_outcomes import RebalanceOutcome
 
 ORDERS = 9
@@ -102,8 +101,8 @@ def rebalance(
         topics.append(topic := broker.topic())
         schema = f"{database.name}_{number}"
         task = Task(
-            broker.address, topic.name, f"{topic.name}.{GROUP}", ORDERS, database.address, schema, source.text,
-            source.place, source.line, source.name, argument, session, fault, moment, longer,
+            broker.address, topic.name, f"{topic.name}.{GROUP}", ORDERS, database.address, schema, source, argument,
+            session, fault, moment, longer,
         )  # fmt: skip
         database.at_clean(partial(_drop, database.address, schema))
         _prepare(task)
@@ -160,15 +159,6 @@ def _outcome(name: str, task: Task, topic: Topic, ended: Ended) -> RebalanceOutc
 def _drop(address: str, schema: str) -> None:
     with suppress(psycopg.Error), psycopg.connect(address) as connection:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
-
-
-class Source(NamedTuple):
-    """A learner's function as text, with its name, and the file or cell and the line at which it begins."""
-
-    name: str
-    text: str
-    place: str
-    line: int
 
 
 def source_of(program: object, example: str) -> Source:

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from psycopg import sql
@@ -44,6 +44,24 @@ class Fault(StrEnum):
     SLOW = "slow"
 
 
+class Source(NamedTuple):
+    """A learner's function as text, with its name, and the file or cell and the line at which it begins."""
+
+    name: str
+    text: str
+    place: str
+    """Such as `shop.py` or `cell In[3]`."""
+    line: int
+
+    def function(self, module: str) -> Callable[..., object]:
+        """Run the text as the module of this name, and return the function that it defines."""
+        namespace: dict[str, Any] = {"__name__": module}
+        text = "\n" * (self.line - 1) + self.text  # so that errors have the line numbers of the learner's file
+        exec(compile(text, self.place, "exec"), namespace)  # noqa: S102  # the learner's own program
+        function: Callable[..., object] = namespace[self.name]
+        return function
+
+
 class Task(msgspec.Struct, frozen=True):
     """A learner's program to run as two consumers, with the servers that they use.
 
@@ -57,13 +75,7 @@ class Task(msgspec.Struct, frozen=True):
     """The number of records in the topic; a consumer that owns the partition has read all at this offset."""
     postgres: str
     schema: str
-    source: str
-    place: str
-    """The file or the cell of the source, such as `shop.py` or `cell In[3]`."""
-    line: int
-    """The number of the source's first line in that file or cell."""
-    name: str
-    """The name of the function that `source` defines."""
+    source: Source
     argument: str | None
     """The second argument of the function; None if it has none."""
     session: int
@@ -270,28 +282,26 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
             os.read(waiting, 1)  # meanwhile the parent stops or kills this process, or lets it wait
 
     try:
-        namespace: dict[str, Any] = {"__name__": "worker"}
-        source = "\n" * (task.line - 1) + task.source  # so that errors have the line numbers of the learner's file
-        exec(compile(source, task.place, "exec"), namespace)  # noqa: S102  # the learner's own program
+        program = task.source.function("worker")
         with closing(Worker(task, name, at)) as worker:
-            namespace[task.name](worker, *([] if task.argument is None else [task.argument]))
+            program(worker, *([] if task.argument is None else [task.argument]))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # every error of the learner's program is reported
         with suppress(OSError):
             tell(f"error {type(error).__name__}")
-            tell(f"why {_explained(error, task)}")
+            tell(f"why {_explained(error, task.source)}")
         return 1
     return 0
 
 
-def _explained(error: BaseException, task: Task) -> str:
+def _explained(error: BaseException, source: Source) -> str:
     """Return a clause on an error of the learner's program: its type, message and line, and what to do."""
     message = ""
     with suppress(Exception):  # the learner's own class may fail to give its text
         message = " ".join(str(error).split())
     shown = f": {message[:MESSAGE]}{' ...' * (len(message) > MESSAGE)}" if message else ""
     frames = traceback.walk_tb(error.__traceback__)
-    lines = [number for frame, number in frames if frame.f_code.co_filename == task.place]
-    place = f"line {lines[-1] if lines else task.line} of {task.place}"
+    lines = [number for frame, number in frames if frame.f_code.co_filename == source.place]
+    place = f"line {lines[-1] if lines else source.line} of {source.place}"
     remedy = "correct the function, and run the cell again"
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         remedy = "put all that the function needs inside it, imports too, because its processes get nothing else"

@@ -85,7 +85,7 @@ class Shop:
         """
         source = source_of(program, "shop.run(relay)")
         name = source.name
-        lives = self._lives(Task(self._place, source.text, name, changes, kill))
+        lives = self._lives(Task(self._place, source, changes, kill))
         if error := next((life.error for life in lives if life.error), ""):
             remedy = "correct the function, and run the cell again"
             if error.startswith("NameError"):
@@ -111,7 +111,7 @@ class Shop:
             return msgspec.json.decode(ended.stdout, type=list[Life])
         except (subprocess.TimeoutExpired, msgspec.DecodeError):
             raise JobFailed(
-                f"{task.name}: the process that runs it ended without an answer; run the cell again."
+                f"{task.source.name}: the process that runs it ended without an answer; run the cell again."
             ) from None
 
     def messages(self) -> list[Change]:

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import psycopg
@@ -24,6 +23,7 @@ from labkit.host.servers.postgres_connection import Connection, connect
 from labkit.stores.kafka.reader import READ_COMMITTED, Reader
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.topic import Group
+from labkit.teach.hands_on.rebalance_process import Source
 
 Change = tuple[int, str, str]
 """A change of an order, and the message about it: the change's id, the name of the order, and its new state."""
@@ -47,9 +47,7 @@ class Task(msgspec.Struct, frozen=True):
     """A learner's program to run in a process, the shop that it uses, and where to kill it."""
 
     place: Place
-    source: str
-    name: str
-    """The name of the function that `source` defines."""
+    source: Source
     changes: Sequence[Change]
     """The program is called once for each change; if there is none, it is called once, with only the shop."""
     kill: str
@@ -227,9 +225,7 @@ def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str],
             os.kill(os.getpid(), signal.SIGKILL)
 
     try:
-        namespace: dict[str, Any] = {"__name__": "shop"}
-        exec(compile(task.source, "<program>", "exec"), namespace)  # noqa: S102  # the learner's own program
-        program = namespace[task.name]
+        program = task.source.function("shop")
         shop = ShopInProcess(task.place, at)
         for arguments in [(each,) for each in changes] if task.changes else [()]:
             tell(f"begin {arguments}")
