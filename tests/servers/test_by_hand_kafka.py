@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
@@ -77,7 +78,7 @@ def test_a_second_request_is_answered_without_an_error_and_an_expired_one_is_fen
     topic.begin("early")
     topic.write("early", "world")
     topic.pre_commit("early")
-    topic.wait_until_aborted("early")
+    until(topic.store.expired, "the coordinator to abort the transaction")
     assert topic.ask_to_commit("early") == "early: the coordinator answers ProducerFencedError"
     assert topic.commit("early") == "early: lost"
     assert topic.look().committed == ["hello"]
@@ -88,7 +89,7 @@ def test_a_refused_write_and_a_refused_beginning_are_sentences(broker: Kafka) ->
     topic = broker.topic(timeout=1)
     topic.begin("t")
     topic.write("t", "hello")
-    topic.wait_until_aborted("t")
+    until(topic.store.expired, "the coordinator to abort the transaction")
     assert topic.write("t", "world").startswith("t: refused, ")
     with pytest.raises(InvalidInput, match=r"call topic.begin\('other'\) first"):
         topic.write("other", "hello")

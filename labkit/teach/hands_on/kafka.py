@@ -3,7 +3,6 @@
 The operations are those of the lab's Kafka store; the broker's answers appear as text.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import gettempdir
 
-from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.errors import InvalidInput, LabError
 from labkit.core.records import Observation
 from labkit.core.words import columns
 from labkit.host import addresses, durable
@@ -23,9 +22,6 @@ from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
 from labkit.teach.hands_on.answers import Answered, ServerAnswer
 from labkit.view.card import Html, para, table
-
-PATIENCE = 60.0
-"""The number of seconds to wait until a broker aborts transactions that are older than their timeout."""
 
 HEAD = ("", "can read up to", "gets")
 """The headings of the table that compares the two readers."""
@@ -159,18 +155,6 @@ class Topic:
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
         """Return the records, from offset `start` onwards, that a reader at this isolation level would get now."""
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
-
-    def wait_until_aborted(self, *names: str) -> ServerAnswer:
-        """Wait until a timeout has aborted these transactions; after `PATIENCE` s raises `ServiceUnavailable`."""
-        ids = [self.store.topic.transactional_id(_handle(name)) for name in names]
-        deadline = time.monotonic() + PATIENCE
-        while missing := [each for each in ids if each not in self.store.expired()]:
-            if time.monotonic() > deadline:
-                raise ServiceUnavailable(
-                    f"Kafka did not abort the transaction {missing[0]} within {PATIENCE:g} s; run the cell again."
-                )
-            time.sleep(0.1)
-        return ServerAnswer(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 
     def destroy(self) -> None:
         """Abort the topic's open transactions and delete the topic."""

@@ -134,11 +134,6 @@ class Postgres:
         """The name of the new schema, also used for other objects on the server that need a unique name."""
         return self._schema
 
-    @property
-    def is_private(self) -> bool:
-        """Whether labkit started this server; if so, it ends with this process."""
-        return self._server.folder is not None
-
     def session(self, name: str) -> Session:
         """Open a new connection under this name; all sessions use the same tables."""
         self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
