@@ -37,6 +37,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
     environment = Environment(
         loader=PackageLoader("labkit.grading", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["amount"] = amount
     written = _feedback_pages(out, book, policy, environment)
     book.doubts += exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
     _write_by_hand(out, book, policy, environment)

@@ -37,27 +37,16 @@ def points(score: Score) -> str:
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
     """Return the values for the HTML template of a student's feedback page, as a dict from name to value."""
-    return {
-        "student": row.name,
-        "points": amount(row.total),
-        "most": amount(row.most),
-        "open": amount(row.open) if row.open else "",
-        "unsettled": row.unsettled,
-        "notes": row.notes,
-        "notebooks": [_notebook(record, row, policy) for record in row.records],
-    }
+    return {"row": row, "notebooks": [_notebook(record, row, policy) for record in row.records]}
 
 
 def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
     taken = row.penalties.get(record.notebook, 0.0)
     scores = [row.scores[item.name] for item in record.items if item.name in row.scores]
     return {
-        "name": record.notebook or "not a notebook of the course",
-        "file": record.file,
+        "record": record,
         "late": row.late and (record.late or record.marked_late or bool(taken)),
         "taken": f"{amount(100 * taken)} %" if taken else "",
-        "submitted": record.submitted if record.dated else "",
-        "notes": record.notes,
         "items": [_item(score, policy, row.requests.get(score.exercise.name, ())) for score in scores],
     }
 
@@ -68,21 +57,14 @@ def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, ob
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)
     return {
-        "name": item.name,
-        "title": score.exercise.title,
-        "points": "-" if score.points is None else amount(score.points),
-        "most": item.most,
+        "score": score,
+        "item": item,
         "weight": "" if weight == 1 else amount(weight),
         "status": _shown_status(score, item),
         "shown": "" if score.by_hand and item.status == "by hand" else item.shown,
-        "error": item.error,
         "public": f"{item.public[0]} of {item.public[1]}" if judged else "",
         "hidden": f"{item.hidden[0]} of {item.hidden[1]}" if judged and item.hidden[1] else "",
-        "written": item.written,
-        "code": "" if item.written else item.code,
-        "comments": score.hand.comments,
         "asked": requests,
-        "parts": [(part, amount(points)) for part, points in score.hand.parts.items()],
     }
 
 
@@ -107,13 +89,10 @@ def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: R
     """Return the values for the page on which a person grades the texts `written`, and answers regrade requests."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
-        "exercises": [
+        "questions": [
             {
-                "name": exercise.name,
-                "title": exercise.title,
-                "most": exercise.points,
-                "task": exercise.task.replace("*", ""),
-                "rubric": [(part, amount(most)) for part, most in rules.rubric.get(exercise.name, {}).items()],
+                "exercise": exercise,
+                "rubric": rules.rubric.get(exercise.name, {}),
                 "texts": [_text(row, row.scores[exercise.name], rules) for row in rows],
             }
             for exercise, rows in written.items()
@@ -177,8 +156,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
             items.setdefault(item.name, []).append(item)
     return {
         "course": policy.rules.title or course.name,
-        "not_handed_in": book.not_handed_in,
-        "students": len(book.rows),
+        "book": book,
         "submissions": len(kept),
         "late": sum(row.late for row in book.rows),
         "seeds": sorted({record.seed for record in kept}),
@@ -189,10 +167,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
         "seconds": _times([record.seconds for record in kept]),
         "limits": Counter(limit for record in kept for limit in record.limits_hit).most_common(),
         "not_graded": [record.student for record in kept if not record.graded()],
-        "absent": [row.name for row in book.missing],
-        "doubts": book.doubts,
         "rows": [_line(row, book) for row in book.rows],
-        "asked": [exercise.name for exercise in book.exercises],
         "alike": side_by_side(kept, book),
         "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
         "totals": sorted(Counter(row.total for row in book.rows if not row.unsettled).items(), reverse=True),
@@ -204,16 +179,10 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
     """Return the values in one student's line of the instructor's summary, as a dict from name to value."""
     return {
-        "name": row.name,
-        "id": row.id,
+        "row": row,
         "page": f"feedback/{quote(page_name(row))}" if row.records else "",
         "points": [(points(row.scores[one.name]), _status(row.scores[one.name])) for one in book.exercises],
-        "total": amount(row.total),
-        "most": amount(row.most),
-        "open": amount(row.open) if row.open else "",
-        "unsettled": row.unsettled,
         "requests": [(name, why, name not in row.asking) for name, why in row.requests.items()],
-        "late": row.late,
         "executed": [
             (record.notebook, f"executed/{quote(record.executed)}") for record in row.records if record.executed
         ],
