@@ -8,15 +8,14 @@ import importlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labkit import __version__
 from labkit.core.errors import GradingError, InvalidInput, ServiceUnavailable
 from labkit.grading.sandbox.root_layout import PACKAGE
-from labkit.teach.course import filled
+from labkit.teach.course import filled, signed
 from labkit.teach.exercises.cells import MARK
 from labkit.teach.shipped import of_course
 
@@ -49,8 +48,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     for source in of_course(ROOT / "notebooks"):
         copies.append(folder / "notebooks" / source.name)
         copies[-1].parent.mkdir(exist_ok=True)
-        text = source.read_text(encoding="utf-8")
-        copies[-1].write_text(_signed(text, source.stem, solutions if instructor else {}), encoding="utf-8")
+        copies[-1].write_text(solved(source, solutions) if instructor else signed(source), encoding="utf-8")
     if not instructor:
         _search(folder, solutions)
     return copies
@@ -75,24 +73,15 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with `solutions` filled in, and with its name and labkit's version in the metadata."""
-    notebook: dict[str, Any] = json.loads(text)
-    notebook["metadata"]["labkit"] = {
-        **notebook["metadata"].get("labkit", {}),
-        "version": __version__,
-        "notebook": name,
-    }
-    for cell in notebook["cells"]:
+def solved(notebook: Path, solutions: Mapping[str, str] | None = None) -> str:
+    """Return the JSON of a notebook as learners get it, but with solutions filled in: by default, those of the lab."""
+    plain: dict[str, Any] = json.loads(signed(notebook))
+    solutions = _solutions() if solutions is None else solutions
+    for cell in plain["cells"]:
         mark = MARK.match("".join(cell["source"]))
         if cell["cell_type"] == "code" and "exercise" in cell["metadata"].get("tags", []) and mark:
             cell["source"] = solutions.get(mark.group(1), "".join(cell["source"])).splitlines(keepends=True)
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def solved(notebook: Path) -> str:
-    """Return the JSON of a notebook with the solutions of its exercises filled in."""
-    return _signed(notebook.read_text(encoding="utf-8"), notebook.stem, _solutions())
+    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
 
 
 def _solutions() -> dict[str, str]:
