@@ -57,8 +57,7 @@ class KafkaStore:
         The rows also became visible in this order, because a reader at read_committed receives no record before all
         earlier transactions have ended.
         """
-        if self.topic.find() is not None:
-            yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
+        return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each row call `tell` with the row's times, as far as they are known.
@@ -66,19 +65,16 @@ class KafkaStore:
         For a row in a transaction, only the time at which its producer sent it is known. Kafka stores the time of the
         commit in a control record, which consumers do not receive.
         """
-        if self.topic.find() is None:
-            return
-        for entry in self._reader(READ_COMMITTED).read():
+        for entry in self._entries(READ_COMMITTED):
             sent = None if entry.sent is None else Span.exactly(entry.sent)
             tell(Shown(sent, at_once=True) if entry.owner is None else Shown(ready=sent))
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
         """Yield each hidden row with the time of its write; Kafka does not tell which hidden rows are pre-committed."""
-        if self.topic.find() is not None:
-            for entry in self._undecided():
-                if entry.sent is not None:
-                    yield entry.row, Span.exactly(entry.sent)
+        for entry in self._undecided():
+            if entry.sent is not None:
+                yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows after the last stable offset, except those of aborted transactions.
@@ -86,8 +82,7 @@ class KafkaStore:
         The transactions of these rows are open, or they are committed but an open transaction comes before them in the
         log.
         """
-        if self.topic.find() is not None:
-            yield from (entry.row for entry in self._undecided())
+        yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
         """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted transactions.
@@ -95,13 +90,11 @@ class KafkaStore:
         The field `visibility` of a row in a transaction is `ABORTED` if the transaction was aborted, and otherwise
         `PRECOMMITTED`.
         """
-        if self.topic.find() is not None:
-            # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
-            kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
-            kept |= {entry.position for entry in self._undecided()}
-            for entry in self._reader(READ_UNCOMMITTED).read():
-                early = Visibility.PRECOMMITTED if entry.position in kept else Visibility.ABORTED
-                yield entry.row if entry.owner is None else entry.row._replace(visibility=early)
+        # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
+        kept = {entry.position for entry in (*self._entries(READ_COMMITTED), *self._undecided())}
+        for entry in self._entries(READ_UNCOMMITTED):
+            early = Visibility.PRECOMMITTED if entry.position in kept else Visibility.ABORTED
+            yield entry.row if entry.owner is None else entry.row._replace(visibility=early)
 
     def close(self) -> None:
         """Close all producers and the connection to the broker. A transaction that is still open is not aborted."""
@@ -258,6 +251,11 @@ class KafkaStore:
     def _reader(self, isolation: str) -> Reader:
         return Reader(self.topic.address, self.topic.name(), isolation)
 
+    def _entries(self, isolation: str, start: int = 0) -> Iterator[Entry]:
+        # Before the first write there is no topic, and reading must not choose its name.
+        if self.topic.find() is not None:
+            yield from self._reader(isolation).read(start)
+
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
@@ -274,16 +272,16 @@ class KafkaStore:
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
         """Find out from the rows in the topic how the transaction of `owner` ended, which Kafka has forgotten."""
-        if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
+        if any(entry.owner == owner for entry in self._entries(READ_COMMITTED)):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row missing at read_committed was aborted.
         stable = self.last_stable_offset()
-        rows = self._reader(READ_UNCOMMITTED).read()
+        rows = self._entries(READ_UNCOMMITTED)
         is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
-        entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
+        entries = list(self._entries(READ_UNCOMMITTED, self.last_stable_offset()))
         dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
         return [entry for entry in entries if entry.owner not in dead]
 
