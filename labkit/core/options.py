@@ -34,6 +34,19 @@ class Need:
     otherwise: str
 
 
+@dataclass(frozen=True)
+class Part:
+    """One field of a form in which a person chooses settings, such as a notebook's crash panel."""
+
+    label: str
+    offers: Callable[[Any], Sequence[str]] | None = None
+    """Returns the values to choose from, given settings with the options before this one; None for free text."""
+    name: str = ""
+    """The name of this field if it differs from the option's name."""
+    first: str = ""
+    """The initial choice in the form if it differs from the option's default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Option(Generic[ValueT]):
     """The declaration of one option: type, default, help, and names in Python, on the command line and in JSON."""
@@ -68,6 +81,8 @@ class Option(Generic[ValueT]):
     """Whether the option names the subject under test, on the command line or in the project's file."""
     instead_of: Collection[str] = ()
     """Keywords of the options that this one replaces: if a user types it, labkit ignores those in a project's file."""
+    part: Part | None = None
+    """The option's field in a form; None if the form does not offer the option."""
 
     @property
     def parameter(self) -> str:
@@ -145,14 +160,10 @@ class Option(Generic[ValueT]):
         return [f"{before}{shlex.quote(each) if quoted else each}" for each in words]
 
 
-def declared(option: Option[Any], default: DefaultT) -> DefaultT:
-    """Return a dataclass field with the default `default`. The field's metadata contain the option."""
-    return field(default=default, metadata={_KEY: option})
-
-
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
     """Return a dataclass field that declares an option; `more` sets further attributes of `Option`."""
-    return declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
+    declared = Option(kind=kind, help=help, default=cast("ValueT | None", default), **more)
+    return field(default=default, metadata={_KEY: declared})
 
 
 def options_of(settings: type) -> tuple[Option[Any], ...]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.options import check_option_names
+from labkit.core.options import Option, Part, check_option_names, options_of
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
-from labkit.runs.scenario.options import Crashes, Option, Part, options_of
+from labkit.runs.scenario.crashes import Crashes
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:

@@ -17,11 +17,11 @@ from labkit import lab
 from labkit.cli.run import run_of
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Name
+from labkit.core.options import Part, option, options_of
 from labkit.runs.choices import parts
 from labkit.runs.crash import takes_options
 from labkit.runs.scenario import Scenario, plan
 from labkit.runs.scenario.checks import after_crash
-from labkit.runs.scenario.options import Part, option, options_of
 
 
 class Mood(StrEnum):

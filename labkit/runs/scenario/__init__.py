@@ -1,6 +1,6 @@
 """The scenario of a run: its job, store, order of commits and crashes, checked before anything starts.
 
-`scenario` declares every option, `options` defines an option's attributes, and `checks` rejects bad combinations.
+`scenario` declares every option, `crashes` defines the type of one of them, and `checks` rejects bad combinations.
 Nothing in this package starts a process.
 """
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.kinds import Key, Name, NamedSwitch, Number, Switch, Text
-from labkit.core.options import Need, Options
+from labkit.core.options import Need, Options, Part, option
 from labkit.core.strategies import POINTS, Strategy, orders
 from labkit.host.path_kinds import InputFile
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Ones, Prices, RunningCounts, Totals
 from labkit.runs.scenario import checks
-from labkit.runs.scenario.options import Crashes, Part, option
+from labkit.runs.scenario.crashes import Crashes
 from labkit.spark.master import Victim
 from labkit.spark.options import (
     HELLO_WORLD_HELLO,
