@@ -6,9 +6,9 @@ The record (stored result) of each finished submission is on disk, so the same c
 import queue
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,8 +29,6 @@ from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.moved import now
 
 _TRIES = 2
-_ALONE = 3
-"""The try number of a submission whose answers took too long: it is graded again at the end, on its own."""
 
 Tell = Callable[[int, int, str], None]
 """A function that shows progress: it gets the numbers of finished and of all submissions, and the latest one's name."""
@@ -75,17 +73,18 @@ def run(order: Order, tell: Tell) -> Done:
         taken_over = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
         # The workers start now, so that they import their packages while this process prepares the sandboxes.
-        workers: list[_WorkerProcess] = []
+        workers: list[_Worker] = []
         for _ in range(min(len(todo), order.workers or cores())):
-            workers.append(_WorkerProcess())
+            workers.append(_Worker())
             ends.callback(workers[-1].end)
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = []
         if setting is not None:
             # With a worker for every processor, each stays on its own.
             every = len(workers) == cores()
-            places = [_placed(setting, output.work, number, one_core=every) for number in range(len(workers))]
-            outcomes = _deal(todo, list(zip(workers, places, strict=True)), order, tell)
+            for number, worker in enumerate(workers):
+                worker.setting = _placed(setting, output.work, number, one_core=every)
+            outcomes = _deal(todo, workers, order, tell)
         drop_stray(order.out, submissions)
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
     unread = {records.file_name(one.key, one.notebook) for one in submissions if one.problem}
@@ -170,40 +169,46 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 
 
 def _deal(
-    todo: Sequence[Submission], workers: Sequence[tuple["_WorkerProcess", tasks.Setting]], order: Order, tell: Tell
+    todo: Sequence[Submission], workers: Sequence["_Worker"], order: Order, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Distribute the submissions `todo` to the worker processes, and return the outcome of each submission.
+    """Distribute the submissions `todo` to the workers, and return the outcome of each submission.
 
-    `workers` lists pairs of a process and its settings. A submission whose answers took too long is graded again at the
-    end, when no other submission can slow it down; only this result counts.
+    A submission whose answers took too long is graded again at the end, when no other submission can slow it down; only
+    this result counts.
     """
-    waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
-    for one in todo:
-        waiting.put((one, 1))
-    results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = queue.SimpleQueue()
-    threads = [_WorkerThread(worker, setting, waiting, results) for worker, setting in workers]
     outcomes: list[tasks.SubmissionOutcome] = []
     slow: list[Submission] = []
-    try:
-        for thread in threads:
-            thread.start()
-        while len(outcomes) < len(todo):
-            if len(outcomes) + len(slow) == len(todo):
-                waiting.put((slow.pop(), _ALONE))
-            one, tries, outcome = results.get()
-            if outcome.error is not None and tries < _TRIES:
-                waiting.put((one, tries + 1))
-                continue
-            if outcome.out_of_time and tries < _ALONE:
-                slow.append(one)
-                continue
-            if outcome.error is not None:
-                outcome.graded = _write_failure(one, outcome.error, workers[0][1], order)
-            outcomes.append(outcome)
-            tell(len(outcomes), len(todo), outcome.name)
-    finally:
-        for thread in threads:
-            thread.stop()
+    free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+    for worker in workers:
+        free.put(worker)
+
+    def graded(one: Submission) -> tuple[Submission, tasks.SubmissionOutcome]:
+        worker = free.get()
+        try:
+            return one, worker.grade(one)
+        finally:
+            free.put(worker)
+
+    def finish(one: Submission, outcome: tasks.SubmissionOutcome) -> None:
+        if outcome.error is not None:
+            outcome.graded = _write_failure(one, outcome.error, workers[0].setting, order)
+        outcomes.append(outcome)
+        tell(len(outcomes), len(todo), outcome.name)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        try:
+            for future in as_completed([pool.submit(graded, one) for one in todo]):
+                one, outcome = future.result()
+                if outcome.out_of_time:
+                    slow.append(one)
+                else:
+                    finish(one, outcome)
+            for one in slow:
+                finish(*graded(one))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.stop()
     return outcomes
 
 
@@ -227,81 +232,56 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
     return record.graded()
 
 
-class _WorkerProcess:
+class _Worker:
+    """A worker process that grades one submission at a time. If it dies, another process replaces it."""
+
+    setting: tasks.Setting
+
     def __init__(self) -> None:
-        self.connection, child_end = socket.socketpair()
-        self.process = subprocess.Popen(
+        self._is_stopped = False
+        self._start()
+
+    def _start(self) -> None:
+        self._connection, child_end = socket.socketpair()
+        self._process = subprocess.Popen(
             own_python("-m", "labkit.grading.worker"), stdin=child_end.fileno(), stdout=subprocess.DEVNULL
         )
         child_end.close()
+        self._has_ended = self._has_setting = False
 
-    def end(self) -> None:
-        self.connection.close()
-        self.process.kill()
-        self.process.wait()
+    def grade(self, one: Submission) -> tasks.SubmissionOutcome:
+        """Grade a submission. If the process dies or hangs each time, the outcome has an error."""
+        why = ""
+        for _ in range(0 if self._is_stopped else _TRIES):
+            try:
+                return self._answer(one)
+            except Exception as error:  # noqa: BLE001 - the batch waits for an answer, whatever the error is
+                why = f"The worker process died or hung while grading this file ({error})."
+                self.end()
+        return tasks.SubmissionOutcome(records.file_name(one.key, one.notebook), graded=False, error=why)
 
-
-class _WorkerThread(threading.Thread):
-    """A thread that drives one worker process: sends it submissions, waits for outcomes, and replaces it if it dies."""
-
-    def __init__(
-        self,
-        worker: _WorkerProcess,
-        setting: tasks.Setting,
-        waiting: "queue.SimpleQueue[tuple[Submission, int]]",
-        results: "queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]]",
-    ) -> None:
-        super().__init__(daemon=True)
-        self._setting, self._waiting, self._done = setting, waiting, results
-        self._process: _WorkerProcess | None = worker
-        self._has_setting = False
-        self._stopped = False
-
-    def run(self) -> None:
-        while not self._stopped:
-            with suppress(queue.Empty):
-                one, tries = self._waiting.get(timeout=0.1)
-                self._done.put((one, tries, self._graded(one)))
-
-    def _graded(self, one: Submission) -> tasks.SubmissionOutcome:
-        limits, patience = self._setting.limits, self._setting.patience
+    def _answer(self, one: Submission) -> tasks.SubmissionOutcome:
+        limits, patience = self.setting.limits, self.setting.patience
         seconds = 300 + 2 * limits.total_seconds + 20 * patience.search_seconds
-        try:
-            connection = self._worker()
-            send(connection, tasks.encode(one))
-            outcome: tasks.SubmissionOutcome = tasks.decode(
-                receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.SubmissionOutcome
-            )
-        except Exception as error:  # noqa: BLE001 - the batch waits for an answer, whatever the error is
-            self._end()
-            name = records.file_name(one.key, one.notebook)
-            return tasks.SubmissionOutcome(
-                name, graded=False, error=f"The worker process died or hung while grading this file ({error})."
-            )
-        return outcome
-
-    def _worker(self) -> socket.socket:
-        if self._process is None:
-            self._process, self._has_setting = _WorkerProcess(), False
+        if self._has_ended and not self._is_stopped:
+            self._start()
         if not self._has_setting:
-            send(self._process.connection, tasks.encode(self._setting))
+            send(self._connection, tasks.encode(self.setting))
             self._has_setting = True
-        return self._process.connection
+        send(self._connection, tasks.encode(one))
+        raw = receive(self._connection, tasks.MOST, time.monotonic() + seconds)
+        return tasks.decode(raw, tasks.SubmissionOutcome)
 
     def stop(self) -> None:
-        """End the worker process and its sandbox, even while it is grading."""
-        self._stopped = True
-        if (worker := self._process) is not None:
-            with suppress(OSError):
-                worker.connection.shutdown(socket.SHUT_RDWR)
-            try:
-                worker.process.wait(0.5)
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-        self.join(10)
-        self._end()
+        """Let the worker process end itself and its sandbox, even while it is grading."""
+        self._is_stopped = True
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
 
-    def _end(self) -> None:
-        if self._process is not None:
-            self._process.end()
-            self._process = None
+    def end(self) -> None:
+        self._has_ended = True
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
