@@ -3,7 +3,6 @@
 If the machine does not offer a level, the module reports the reason. Only a user's consent allows the level `plain`.
 """
 
-import json
 import os
 import socket
 import subprocess
@@ -11,8 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+
+import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.grading.sandbox.inside.frames import FrameError, receive
@@ -51,7 +51,8 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 def _tried(job: Job, lab: Path) -> str | None:
     """Try to start Python in the sandbox that `job` describes; return the error as a sentence, or None."""
     parent_end, child_end = socket.socketpair()
-    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(child_end.fileno()), json.dumps(asdict(job)))
+    words = str(child_end.fileno()), msgspec.json.encode(job).decode()
+    command = own_python("-m", "labkit.grading.sandbox.inside.probe", *words)
     with parent_end, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, env=environment(str(lab), lab), cwd=lab, pass_fds=[child_end.fileno()], stdin=subprocess.DEVNULL,

@@ -4,7 +4,6 @@ A sandbox runs one notebook once. Its messages come from code that may be hostil
 time, and no message can be a grade.
 """
 
-import json
 import os
 import shutil
 import socket
@@ -14,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +104,7 @@ class Sandbox:
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home, salt=self._salt))
         try:
-            send(self._control, json.dumps(asdict(job)).encode())
+            send(self._control, msgspec.json.encode(job))
             socket.send_fds(self._control, [b"."], [child_end.fileno() for _, child_end in pairs])
             for _, child_end in pairs:
                 child_end.close()

@@ -19,9 +19,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
+import msgspec
+
 from labkit.grading.sandbox.inside import linux
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.grading.sandbox.inside.jobs import Job, job_of
+from labkit.grading.sandbox.inside.jobs import Job
 
 if TYPE_CHECKING:
     from labkit.grading.sandbox.inside.running import Telling
@@ -59,7 +61,7 @@ def main() -> int:
     send(control, b'{"ready": true}')
     while True:
         try:
-            job = job_of(json.loads(receive(control, MOST_JOB)))
+            job = msgspec.json.decode(receive(control, MOST_JOB), type=Job)
             _, passed, _, _ = socket.recv_fds(control, 1, MOST_CONNECTIONS)
         except FrameError:
             return 0

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 
 class Level(StrEnum):
@@ -64,10 +63,3 @@ class Job:
     names: tuple[str, ...]
     """The Python names of the learner's answers; the connections sent with the request are in the same order."""
     environment: dict[str, str] = field(default_factory=dict)
-
-
-def job_of(fields: dict[str, Any]) -> Job:
-    """Return the request that a message contains, from its parsed JSON."""
-    shown = fields["place"]
-    place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
-    return Job(Level(fields["level"]), place, Limits(**fields["limits"]), tuple(fields["names"]), fields["environment"])
