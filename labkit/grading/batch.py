@@ -135,7 +135,7 @@ def _called(name: str, submissions: Sequence[Submission]) -> str:
     """Return the key of the student with this name, id or account. Raises `InvalidInput` unless exactly one fits."""
     if any(one.key == name for one in submissions):
         return name
-    keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
+    keys = sorted({one.key for one in submissions if name in {one.origin.shown, one.origin.account}})
     if not keys:
         raise InvalidInput(
             f"--only {name}: no student of this name has submitted anything; use a name from the columns "

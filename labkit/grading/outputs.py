@@ -22,8 +22,6 @@ from labkit.host import durable
 
 HEAD = "grading.json"
 _FOLDERS = ("records", "feedback", "executed")
-_SAME = ("student", "file", "late", "marked_late", "account", "upload", "dated")
-"""The fields of a submission that its record has under the same name and with the same type."""
 
 
 class Head(msgspec.Struct):
@@ -167,11 +165,17 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 def facts(one: Submission) -> dict[str, Any]:
     """Return the fields of a record that come from the submission itself, such as the date."""
+    origin = one.origin
     return {
-        **{name: getattr(one, name) for name in _SAME},
-        **{name: list(getattr(one, name)) for name in ("people", "doubts", "unread", "requests")},
+        **{name: getattr(origin, name) for name in ("account", "upload", "dated")},
+        **{name: list(getattr(one, name)) for name in ("doubts", "unread", "requests")},
+        "student": origin.shown,
+        "platform": origin.platform.value,
+        "people": list(origin.people),
+        "file": one.file,
+        "late": one.late,
+        "marked_late": origin.late,
         "submitted": one.when.isoformat(timespec="seconds"),
-        "platform": one.platform.value,
         "settled_by": {doubt: list(names) for doubt, names in one.settled_by.items()},
     }
 

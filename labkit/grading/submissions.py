@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
-from labkit.grading.platforms import Person, Platform, text
+from labkit.grading.platforms import Origin, Platform, text
 from labkit.grading.reading import NotANotebook, Notebook, may_be_notebook, read, says_notebook, store
 from labkit.grading.reading import read_file as read_notebook
 from labkit.grading.requests import Request, is_request, read_file
@@ -30,10 +30,8 @@ MOST_STORED = 256 * 1024**2
 class Submission:
     """One student's file for one notebook of the course, chosen for grading, with its date and notes."""
 
-    key: str
-    """The student's unique key."""
-    student: str
-    """The student's name, which other students may share."""
+    origin: Origin
+    """The student who owns the file, and what the platform says about the upload."""
     file: str
     """The file's location as shown to a person."""
     path: Path | None
@@ -41,8 +39,6 @@ class Submission:
     when: datetime
     late: bool = False
     """Whether the platform marked the file as late, or it came after the common deadline."""
-    marked_late: bool = False
-    """Whether the platform marked the file as late."""
     notebook: str = ""
     """The name of the course's notebook, or an empty string if it is unknown."""
     sha256: str = ""
@@ -50,20 +46,17 @@ class Submission:
     notes: tuple[str, ...] = field(default=())
     doubts: tuple[str, ...] = field(default=())
     """Questions about this submission that only the instructor can answer, each with the way to do so."""
-    platform: Platform = Platform.PLAIN
-    account: str = ""
-    upload: str = ""
-    """The file or folder name under which the platform expects the feedback."""
-    people: tuple[Person, ...] = field(default=())
-    """All people who handed the file in together, if the platform states them."""
-    dated: bool = True
-    """Whether somebody other than the student states the date, so that it can prove lateness."""
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
     settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each doubt, the notebooks to which a person must give points to answer it; an empty name is any notebook."""
     requests: tuple[Request, ...] = field(default=())
     """The student's regrade requests; only the first of the student's submissions has them."""
+
+    @property
+    def key(self) -> str:
+        """The student's unique key."""
+        return self.origin.key
 
 
 @dataclass(frozen=True)
@@ -105,7 +98,7 @@ def collect(
     if not reader.students():
         raise _no_submission(places)
     return [
-        replace(one, late=one.late or (deadline is not None and one.dated and one.when > deadline))
+        replace(one, late=one.late or (deadline is not None and one.origin.dated and one.when > deadline))
         for key in sorted(reader.students())
         for one in reader.of(key)
     ]
@@ -308,23 +301,16 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
         else []
     )
     return Submission(
-        key=origin.key,
-        student=origin.shown,
+        origin,
         file=upload.file,
         path=last.path,
         when=upload.when,
         late=origin.late,
-        marked_late=origin.late,
         notebook=notebook,
         sha256=last.sha256,
         problem=last.problem,
         notes=(*choice, *notes),
         doubts=tuple(dict.fromkeys(_doubts(older, last))),
-        platform=origin.platform,
-        account=origin.account,
-        upload=origin.upload,
-        people=origin.people,
-        dated=origin.dated,
         unread=(notebook,) if last.unread else (),
         settled_by=dict.fromkeys(_unread([last]), (notebook,)),
     )

@@ -203,7 +203,7 @@ def test_a_name_of_any_bytes(raw: bytes, tmp_path: Path) -> None:
     found = gathered(tmp_path, tmp_path / "in")
     assert sorted(one.sha256 for one in found) == sorted((sha(answer(1)), sha(answer(2))))
     for one in found:
-        for said in (one.key, one.student, one.file):
+        for said in (one.key, one.origin.shown, one.file):
             said.encode()
     names_apart(found)
 
@@ -218,7 +218,7 @@ def test_an_archive_that_does_not_say_that_its_names_are_utf_8(tmp_path: Path) -
     path = packed(tmp_path / "moodle.zip", {f"J#rg_1_assignsubmission_file_/{NOTEBOOK}": answer(1)})
     path.write_bytes(path.read_bytes().replace(b"J#rg", "Jö"[:2].encode() + b"g"))
     (one,) = gathered(tmp_path, path)
-    assert one.student == "Jög"
+    assert one.origin.shown == "Jög"
 
 
 def test_archives_in_an_archive_are_the_students_they_are_named_after(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import batch, explaining, outputs, records, tasks
 from labkit.grading.course import load
 from labkit.grading.order import Order
+from labkit.grading.platforms import plain_origin
 from labkit.grading.preparing import as_notebook
 from labkit.grading.records import Isolation, ItemRecord, Record
 from labkit.grading.requests import Request
@@ -70,7 +71,7 @@ def test_exercises_that_nobody_asked_for_keep_their_points() -> None:
 def test_a_worker_that_always_dies_is_settled_by_the_batch_itself(tmp_path: Path) -> None:
     (tmp_path / "records").mkdir()
     one = Submission(
-        "ada", "ada", "ada/x.ipynb", None, datetime.now().astimezone(), notebook=submitted.NOTEBOOK, sha256="a"
+        plain_origin("ada"), "ada/x.ipynb", None, datetime.now().astimezone(), notebook=submitted.NOTEBOOK, sha256="a"
     )
     order = Order([tmp_path], tmp_path, submitted.COURSE)
     setting = tasks.Setting(

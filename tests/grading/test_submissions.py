@@ -30,7 +30,7 @@ GOOD = submitted.notebook(*submitted.answers())
 
 def found(given: Path, work: Path) -> dict[str, Submission]:
     work.mkdir(exist_ok=True)
-    return {one.student: one for one in collect([given], load(submitted.COURSE), work, None)}
+    return {one.origin.shown: one for one in collect([given], load(submitted.COURSE), work, None)}
 
 
 def packed(path: Path, entries: dict[str, str | bytes]) -> Path:
