@@ -14,7 +14,7 @@ from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 from labkit.host.syscalls.faults import Fault
 from labkit.view.signs import LOOKS, Look
 
-SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
+SAMPLED = Look("\u25d4", "#1565c0")
 """The sign and colours of a claim that no run refuted although not everything was tried: a circle, a quarter filled."""
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Crash, FailPoint, Order
@@ -21,11 +21,7 @@ from labkit.sim.models.pipeline.state import STORES
 from labkit.sim.verdicts import verdict_of
 from labkit.view.assets import asset
 from labkit.view.card import Html, Shown, document, para, tag
-from labkit.view.charts import chart
-from labkit.view.signs import LOOKS, signed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from labkit.view.signs import signed
 
 JUMPED = "↩"
 """The sign for a cell in which a reader saw a value go back."""
@@ -89,30 +85,6 @@ class VerdictGrid(Shown):
         reached = {square.cell.point for square in self.squares}
         return [point for point in FailPoint if point in reached]
 
-    @property
-    def figure(self) -> "Figure":
-        """The grid as a Matplotlib figure; each cell has the sign, the name and the shade of its verdict."""
-        rows, points, places = self.rows, self.points, self._by_place()
-        figure = chart(2.4 + 1.15 * len(points), 1.3 + 0.4 * len(rows))
-        axes = figure.subplots()
-        for down, row in enumerate(rows):
-            for across, point in enumerate(points):
-                square = places.get((row, point.value))
-                shade = LOOKS[square.guarantee].tint if square else "white"
-                axes.add_patch(_tile(across, down, shade, present=square is not None))
-                label = square.words.replace(" ", "\n", 1) if square else ""
-                axes.annotate(label, (across, down), ha="center", va="center", fontsize=7)
-        axes.set_xlim(-0.5, len(points) - 0.5)
-        # In reverse order, so that the first row is at the top as in the table.
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xticks(range(len(points)), [point.value.replace(".", ".\n") for point in points], fontsize=7)
-        axes.set_yticks(range(len(rows)), rows, fontsize=8)
-        axes.tick_params(length=0)
-        axes.xaxis.tick_top()
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel(f"{self.source} {KEY}", fontsize=8)
-        return figure
-
     def html(self, beside: str = "") -> str:
         """Return the grid as an HTML table.
 
@@ -159,13 +131,6 @@ class VerdictGrid(Shown):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         beside = f"{os.path.relpath(self._base)}/" if self._base is not None else ""
         return {"text/html": self.html(beside), "text/plain": str(self)}
-
-
-def _tile(across: int, down: int, shade: str, *, present: bool) -> Any:
-    from matplotlib.patches import Rectangle
-
-    edge = "#59636e" if present else "#d9dde2"
-    return Rectangle((across - 0.47, down - 0.44), 0.94, 0.88, facecolor=shade, edgecolor=edge, linewidth=0.8)
 
 
 def simulated() -> VerdictGrid:
