@@ -148,15 +148,7 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
     handle was used before or the server cannot prepare transactions. Raises `JobFailed` if a later driver of the query
     has called `fence`.
     """
-    parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
-    try:
-        noted = at_once(connection, *_opening(_OPEN, parameters, handle))[1]
-    except errors.UniqueViolation:
-        noted = []
-    if not noted:
-        _give_up(connection, handle)
-        return None
-    return int(noted[0][0])
+    return _open(connection, _OPEN, {"name": str(handle), "gid": names.gid_of(schema, handle)}, handle)
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
@@ -166,32 +158,34 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
-    try:
-        noted = at_once(connection, *_opening(_OPEN_ATOMIC, {"name": name}, handle), marker)[1]
-    except errors.UniqueViolation:
-        noted = []
-    if not noted:
-        _give_up(connection, handle)
+    number = _open(connection, _OPEN_ATOMIC, {"name": name}, handle, marker)
+    if number is None:
         connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
         raise already_committed(handle)
-    return int(noted[0][0])
+    return number
 
 
-def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
-    return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
+def _open(
+    connection: Connection, note: str, parameters: Mapping[str, object], handle: Handle, *more: Step
+) -> int | None:
+    """Commit a row in `opened` by the statement `note`, and begin a transaction with `more`; return the row's number.
 
-
-def _give_up(connection: Connection, handle: Handle) -> None:
-    """Send ROLLBACK after a failed attempt to open the transaction `handle`.
-
-    Raises `JobFailed` if a later driver of the query has called `fence`, so that this driver may not write any more.
+    Returns None, after a ROLLBACK, if `note` wrote no row or a statement found its key in use. Raises `JobFailed` if a
+    later driver of the query has called `fence`, so that this driver may not write any more.
     """
+    noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
+    try:
+        noted = at_once(connection, Step("BEGIN"), noting, Step("COMMIT"), *BEGIN, *more)[1]
+    except errors.UniqueViolation:
+        noted = []
+    if noted:
+        return int(noted[0][0])
     # Needed in both cases: after an error, and if the server has opened the transaction without a row in `opened`.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
         raise fenced(handle.query, handle.incarnation)
+    return None
 
 
 _OPEN = """
