@@ -7,10 +7,9 @@ run in the grader's process; the learner's code only answers their questions.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from labkit.core.errors import GradingError, MissingSolution
-from labkit.grading.asking import Unanswered
+from labkit.grading.asking import RemoteAnswer, Unanswered
 from labkit.grading.records import ItemRecord, VariantRecord
 from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 
@@ -19,17 +18,6 @@ JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 
 
 _HIDDEN = "The answer is wrong for a hidden variant of the question."
-
-
-class Repeatable(Answer, Protocol):
-    """A learner's answer to which the judge can repeat earlier questions, to check that the replies stay the same."""
-
-    calls: int
-    """The number of questions that the judge has asked so far."""
-
-    def repeat(self) -> None:
-        """Ask the learner's code earlier questions again. Raises `AnswerFailed` if a reply has changed."""
-        ...
 
 
 class KnownAnswer:
@@ -57,6 +45,10 @@ class KnownAnswer:
 
     def repeat(self) -> None:
         """Do nothing: the answer is a constant, so a repeated question would get the same reply."""
+
+
+Repeatable = RemoteAnswer | KnownAnswer
+"""A learner's answer to which the judge can repeat earlier questions, to check that the replies stay the same."""
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
