@@ -184,24 +184,6 @@ class Turn:
         return (self._folder / f"{partition}.{word}").exists()
 
 
-class FreeTurn(Turn):
-    """Lets a task write at once, because the batch has no planned crash that needs an order of the tasks."""
-
-    def __init__(self) -> None:
-        super().__init__(Path("free"), 0, 0)
-
-    def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """Return the rows at once: this task does not wait for other tasks."""
-        return rows
-
-    def done(self) -> None:
-        """Do nothing, because without a planned crash no other task waits for the end of this one."""
-
-    def is_last(self) -> bool:
-        """Return False. Only a planned crash in mid-write asks for the last task with rows, and this batch has none."""
-        return False
-
-
 IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
 """The failpoints for which tasks must write one after the other: those in tasks, and the middle of a commit.
 
@@ -209,18 +191,17 @@ In a log, readers see records in order, so they see the committed half of a batc
 """
 
 
-def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the object that tells a task when it may write.
+def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn | None:
+    """Return the object that tells a task when it may write, or None if the task may write at once.
 
-    The tasks of a batch write one after the other if the batch has a planned crash at a failpoint in `IN_ORDER`. In all
-    other batches a task may write at once.
+    The tasks of a batch write one after the other only if the batch has a planned crash at a failpoint in `IN_ORDER`.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
-        return FreeTurn()
+        return None
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
-def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
+def reach_in_task(armed: Armed | None, turn: Turn | None) -> Reach:
     """Return the function that a task calls at each of its failpoints; it makes the planned crash happen there.
 
     A crash in the middle of a write (`MID_WRITE`) happens only in the last task that has rows.
@@ -229,7 +210,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
             return
-        if point is FailPoint.MID_WRITE and not turn.is_last():
+        if point is FailPoint.MID_WRITE and not (turn and turn.is_last()):
             return
         armed.reach(point, batch)
 

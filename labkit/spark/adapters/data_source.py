@@ -136,11 +136,12 @@ class StrategyWriter(DataSourceStreamWriter):
         with closing(sink.store), options.followed():
             if options.retries:
                 sink.drop_earlier(handle)
-            rows_in_turn = turn.take(rows)
+            rows_in_turn = turn.take(rows) if turn else rows
             pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
         # Only after the store is closed, because then the next task starts to write.
-        turn.done()
+        if turn:
+            turn.done()
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
