@@ -6,7 +6,7 @@ import pytest
 from cases_barriers import JOIN, LOST, TWICE
 from choosing import spread
 from plain_barriers import Job
-from plain_two_phase import freeze
+from plain_search import freeze
 
 from labkit.core.errors import InvalidAction
 from labkit.core.judge import Guarantee

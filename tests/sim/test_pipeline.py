@@ -4,7 +4,7 @@ import pytest
 from cases_pipeline import MUTANTS
 from model_cases import Patch
 from plain_pipeline import pipeline
-from plain_two_phase import freeze
+from plain_search import freeze
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order

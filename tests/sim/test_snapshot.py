@@ -2,8 +2,9 @@
 
 import pytest
 from cases_snapshot import MARKERS, NAIVE, STOP
+from plain_search import freeze
 from plain_snapshot import Bank as PlainBank
-from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
+from plain_snapshot import first_snapshots, fresh, recorded, snapshot
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import explore, reachable

@@ -1,7 +1,8 @@
 """Two-phase commit: known state counts, a second interpreter, and rules that are missed when they are left out."""
 
 import pytest
-from plain_two_phase import freeze, textbook, two_phase
+from plain_search import freeze
+from plain_two_phase import textbook, two_phase
 
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action

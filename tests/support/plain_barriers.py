@@ -1,21 +1,11 @@
-"""Barriers told a second time, as plainly as possible: dictionaries, lists of records, deep copies.
+"""Barriers told a second time, as `plain_search` says.
 
-It shares nothing with `labkit.sim` and is slow. What both reach must be the same. Nothing is broken here, nobody
-cancels, and there is no minimum pause.
+Nothing is broken here, nobody cancels, and there is no minimum pause.
 """
 
-from plain_two_phase import reach
+from plain_search import clone, reach
 
 END = "end"
-
-
-def duplicate(plain):
-    """A copy that shares nothing that could change."""
-    if isinstance(plain, dict):
-        return {name: duplicate(part) for name, part in plain.items()}
-    if isinstance(plain, list):
-        return [duplicate(part) for part in plain]
-    return set(plain) if isinstance(plain, set) else plain
 
 
 class Job:
@@ -33,7 +23,7 @@ class Job:
         self.checkpoints, self.concurrent = (more.get("checkpoints", 1), more.get("concurrent", 1))
         self.crashes, self.expiries = more.get("crashes", 1), more.get("expiries", 0)
 
-    def states(self) -> dict[str, dict]:
+    def states(self) -> dict[tuple, dict]:
         start = {
             "triggered": 0,
             "kept": None,
@@ -69,7 +59,7 @@ class Job:
 
     def successors(self, state: dict):
         if not state["up"]:
-            self.restart(restarted := duplicate(state))
+            self.restart(restarted := clone(state))
             yield restarted
             return
         if self.over(state):
@@ -82,7 +72,7 @@ class Job:
         rules += [(self.take, t, i) for t in self.counts for i in self.sources]
         rules += [(self.take, self.sink, i) for i in self.counts]
         for rule, *given in rules:
-            changed = duplicate(state)
+            changed = clone(state)
             if rule(changed, *given):
                 yield changed
 
@@ -127,7 +117,7 @@ class Job:
 
     def excuse(self, state: dict, checkpoint: dict, name: str) -> None:
         held = state["sources"][int(name[1:])]["next"] if name[0] == "s" else state["tasks"][int(name[1:])]["have"]
-        checkpoint["parts"][name] = duplicate(held)
+        checkpoint["parts"][name] = clone(held)
         checkpoint["taken"].add(name)
         checkpoint["acked"].add(name)
 

@@ -1,19 +1,17 @@
-"""The pipeline told a second time, as plainly as possible: one dictionary, deep copies, a list of what is left to do.
+"""The pipeline told a second time, as `plain_search` says: one dictionary with a list of what is left to do.
 
-Only what can go wrong most often is told: crashes and lost notifications. It shares nothing with `labkit.sim`.
+Only what can go wrong most often is told: crashes and lost notifications.
 """
 
-import copy
-
-from plain_two_phase import reach
+from plain_search import clone, reach
 
 PARTITION_OF = {"world": 1, "hello": 2}
 
 
 def pipeline(
     strategy: str, order: str, words: list[str], size: int, crashes: int, lost: int, source: str = "log"
-) -> dict[str, dict]:
-    """Every state that can be reached, by its printed form."""
+) -> dict[tuple, dict]:
+    """Every state that can be reached, by its hashable form."""
     start = {
         "planned": [],
         "decided": -1,
@@ -41,7 +39,7 @@ def pipeline(
 
 def moves(state: dict, job: dict):
     for move in (start, plan, go_on, finish, end, notify, told, die, lose):
-        changed = copy.deepcopy(state)
+        changed = clone(state)
         if move(changed, job):
             yield changed
 

@@ -1,41 +1,16 @@
-"""The bank told a second time, as plainly as possible: dictionaries, whole copies, and one list of new states.
+"""The bank told a second time, as `plain_search` says.
 
-It shares nothing with `labkit.sim` and is slow. What both reach must be the same. Beside it, the bank without any
-snapshot, so that it can be searched whether a recorded state can be reached at all.
+Beside it, the bank without any snapshot, so that it can be searched whether a recorded state can be reached at all.
 """
 
-from collections import deque
 from itertools import permutations
+
+from plain_search import clone, freeze, reach
 
 
 def snapshot(algorithm: str, count: int, **budgets: int) -> dict[tuple, dict]:
     """Every state that is reached. `budgets`: transfers, snapshots, reorderings, crashes."""
-    first = start(count, **budgets)
-    seen, waiting = {freeze(first): first}, deque([first])
-    while waiting:
-        for following in everything(waiting.popleft(), algorithm, count):
-            if (name := freeze(following)) not in seen:
-                seen[name] = following
-                waiting.append(following)
-    return seen
-
-
-def freeze(value):
-    """The same, but hashable."""
-    if isinstance(value, dict):
-        return tuple((name, freeze(value[name])) for name in sorted(value))
-    if isinstance(value, list):
-        return tuple(value)
-    return frozenset(value) if isinstance(value, set) else value
-
-
-def clone(value):
-    """A copy that shares nothing which can change."""
-    if isinstance(value, dict):
-        return {name: clone(part) for name, part in value.items()}
-    if isinstance(value, (list, set)):
-        return type(value)(value)
-    return value
+    return reach(start(count, **budgets), lambda state: everything(state, algorithm, count))
 
 
 def start(count: int, *, transfers: int, snapshots: int, reorderings: int = 0, crashes: int = 0) -> dict:
@@ -226,13 +201,7 @@ class Bank:
         """Every state that can be reached from one, in its hashable form, itself included."""
         first = freeze(state)
         if first not in self._after:
-            seen, waiting = {first}, deque([state])
-            while waiting:
-                for following in self._next(waiting.popleft()):
-                    if (name := freeze(following)) not in seen:
-                        seen.add(name)
-                        waiting.append(following)
-            self._after[first] = seen
+            self._after[first] = set(reach(state, self._next))
         return self._after[first]
 
     def _next(self, state: dict):
@@ -274,19 +243,19 @@ def recorded(completed: dict) -> dict:
     }
 
 
-def first_snapshots(algorithm: str, count: int, **budgets: int):
+def first_snapshots(algorithm: str, count: int, **budgets: int) -> list[tuple[dict, dict, dict]]:
     """Every way in which a first snapshot comes about without a crash: the bank when it begins, what it holds, the
     bank when it is complete."""
-    budgets = {"snapshots": 1, **budgets}
-    first = start(count, **budgets) | {"began": None}
-    seen, waiting = {freeze(first)}, deque([first])
-    while waiting:
-        state = waiting.popleft()
+    found = []
+
+    def before_the_end(state: dict):
         for following in everything(state, algorithm, count):
             if following["running"] and not state["running"]:
                 following["began"] = money_of(state)
             if following["completed"]:
-                yield (following["began"], recorded(following["completed"]), money_of(following))
-            elif (name := freeze(following)) not in seen:
-                seen.add(name)
-                waiting.append(following)
+                found.append((following["began"], recorded(following["completed"]), money_of(following)))
+            else:
+                yield following
+
+    reach(start(count, **{"snapshots": 1, **budgets}) | {"began": None}, before_the_end)
+    return found

@@ -1,35 +1,9 @@
-"""Two-phase commit told a second time, as plainly as possible: dictionaries, deep copies, and one list of new states.
+"""Two-phase commit told a second time, as `plain_search` says."""
 
-It shares nothing with `labkit.sim` and is slow. What both reach must be the same.
-"""
-
-import copy
-from collections import deque
+from plain_search import clone, reach
 
 
-def reach(initial: dict, successors) -> dict[str, dict]:
-    """Every state that can be reached, by its printed form."""
-    seen = {freeze(initial): initial}
-    waiting = deque([initial])
-    while waiting:
-        for state in successors(waiting.popleft()):
-            if freeze(state) not in seen:
-                seen[freeze(state)] = state
-                waiting.append(state)
-    return seen
-
-
-def freeze(state: object) -> str:
-    if isinstance(state, dict):
-        return "{" + ", ".join(f"{name}: {freeze(state[name])}" for name in sorted(state)) + "}"
-    if isinstance(state, (list, tuple)):
-        return "[" + ", ".join(map(freeze, state)) + "]"
-    if isinstance(state, (set, frozenset)):
-        return "<" + ", ".join(sorted(map(freeze, state))) + ">"
-    return str(state)
-
-
-def textbook(count: int) -> dict[str, dict]:
+def textbook(count: int) -> dict[tuple, dict]:
     """Gray and Lamport: messages are a set that only grows."""
     start = {"coordinator": "init", "participants": ["working"] * count, "prepared": set(), "messages": set()}
     return reach(start, _textbook)
@@ -58,7 +32,7 @@ def _turned(state: dict, which: int, position: str) -> dict:
     return state | {"participants": [position if other == which else old[other] for other in range(len(old))]}
 
 
-def two_phase(count: int, crashes: int, losses: int) -> dict[str, dict]:
+def two_phase(count: int, crashes: int, losses: int) -> dict[tuple, dict]:
     """The protocol with logs, queues, crashes and losses; nothing is broken and everybody comes back."""
     start = {
         "log": [],
@@ -85,7 +59,7 @@ def _everything(state: dict, count: int):
 
 
 def _tried(rule, state: dict, *which: int):
-    changed = copy.deepcopy(state)
+    changed = clone(state)
     if rule(changed, *which):
         yield changed
 
