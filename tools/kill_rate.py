@@ -88,10 +88,10 @@ def base(path: Path) -> str:
 
 def _in_table(path: Path) -> Iterator[Wrong]:
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    right = tables.pop("base")
+    right, usual = tables.pop("base"), tables.pop("was", None)
     for name, table in tables.items():
         source = right
-        places, others = ([each] if isinstance(each, str) else each for each in (table["was"], table["is"]))
+        places, others = ([each] if isinstance(each, str) else each for each in (table.get("was", usual), table["is"]))
         for was, instead in zip(places, others, strict=True):
             if right.count(was) != 1:
                 raise ValueError(f"{path}, {name}: `base` must have {was!r} once, and has it {right.count(was)} times.")
