@@ -14,7 +14,6 @@ from labkit.core.verdict import LISTS
 
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
 END = Reading("end")
-"""How long an example takes says nothing here: the limits in time are tested elsewhere, in processor time."""
 
 # Properties: what was put in comes out
 
