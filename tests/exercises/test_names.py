@@ -3,16 +3,15 @@
 from pathlib import Path
 
 import pytest
-import submitted
+from batches import graded, record_of
 from choosing import slow_but
 from exercise_sources import all_sources
+from submitted import hand_in
 
-from labkit.grading import records
-from labkit.grading.batch import run
-from labkit.grading.order import Order
 from labkit.teach.exercises import cells
 from labkit.teach.exercises.standalone import checked
 
+NOTEBOOK = "06_sinks"
 RIGHT = {name: all_sources()[name][1] for name in ("06-key", "06-wal", "06-recover", "06-jump")}
 POINTS = {"06-key": 2, "06-wal": 4, "06-recover": 5, "06-jump": 3}
 HELPER = RIGHT["06-recover"].replace(
@@ -39,16 +38,10 @@ CASES = {name: [*notebook_of(), source] for name, source in SCRATCH.items()} | {
 }
 
 
-def save(folder: Path, sources: list[str]) -> Path:
-    path = folder / "06_sinks.ipynb"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(submitted.notebook(*sources), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("case", slow_but(tuple(CASES)[::3], CASES))
 def test_a_saved_notebook_keeps_its_answers_beside_other_uses_of_their_names(case: str, tmp_path: Path) -> None:
-    found = {each.name: each.state for each in checked(save(tmp_path, CASES[case])) if each.name in RIGHT}
+    path = hand_in(tmp_path, "ada", CASES[case], NOTEBOOK)
+    found = {each.name: each.state for each in checked(path) if each.name in RIGHT}
     assert found == dict.fromkeys(RIGHT, "passed")
 
 
@@ -58,10 +51,10 @@ def test_grading_keeps_all_points_beside_other_uses_of_their_names(tmp_path: Pat
     others = {case.replace(" ", "-"): sources for case, sources in CASES.items() if case not in SCRATCH}
     students = scratched | others
     for student, sources in students.items():
-        save(tmp_path / "in" / student, sources)
-    run(Order([tmp_path / "in"], tmp_path / "out", seed=77), lambda *_: None)
+        hand_in(tmp_path / "in", student, sources, NOTEBOOK)
+    graded(tmp_path, course=None, seed=77)
     for student in students:
-        record = records.read(tmp_path / "out" / "records" / f"{records.file_name(student, '06_sinks')}.json")
+        record = record_of(tmp_path / "out", student, NOTEBOOK)
         points = {item.name: item.points for item in record.items if item.name in RIGHT}
         assert points == POINTS, student
         told = [note for note in record.notes if "several of your cells define commit" in note]
@@ -70,10 +63,11 @@ def test_grading_keeps_all_points_beside_other_uses_of_their_names(tmp_path: Pat
 
 def test_cells_that_compete_are_named_before_handing_in(tmp_path: Path) -> None:
     sources = [*notebook_of(), "# my helper\ndef key(row):\n    return 1"]
-    found = {each.name: each for each in checked(save(tmp_path, sources))}
+    found = {each.name: each for each in checked(hand_in(tmp_path, "ada", sources, NOTEBOOK))}
     assert found["06-key"].state == "failed"  # as in the notebook, the last definition counts
     assert "the cell that begins with `# my helper`" in found["06-key"].message
-    helped = {each.name: each for each in checked(save(tmp_path, notebook_of(**{"06_recover": HELPER})))}
+    path = hand_in(tmp_path, "bob", CASES["a helper in another answer"], NOTEBOOK)
+    helped = {each.name: each for each in checked(path)}
     assert helped["06-wal"].is_passed
     assert "Grading takes the cell that begins with `# exercise 06-wal`" in helped["06-wal"].message
     assert helped["06-key"].message == ""

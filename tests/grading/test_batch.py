@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import submitted
+from batches import graded, record_of
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import records
@@ -19,15 +20,13 @@ from labkit.host.cores import cores
 
 
 def grade(folder: Path, **more: object) -> object:
-    done = run(Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more), lambda *_: None)
+    done = graded(folder, workers=1, **more)
     write_book(folder / "out", load(submitted.COURSE), Policy())
     return done
 
 
 def record(folder: Path, student: str) -> records.Record:
-    found = records.read(folder / "out" / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
-    assert found is not None
-    return found
+    return record_of(folder / "out", student)
 
 
 def points(folder: Path, student: str) -> int:
@@ -144,8 +143,7 @@ def test_workers_keep_to_one_processor_each_only_if_there_is_one_for_every_proce
         double = NOTES_PROCESSORS.format(folder=str(folder / "noted"))
         for number in range(workers):
             submitted.hand_in(folder / "in", f"student-{number}", submitted.answers(double=double))
-        order = Order([folder / "in"], folder / "out", submitted.COURSE, workers=workers, isolation="plain", trust=True)
-        run(order, lambda *_: None)
+        graded(folder, workers=workers, isolation="plain", trust=True)
         assert {int(each.read_text()) for each in (folder / "noted").iterdir()} == {used}
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 import submitted
+from batches import record_path
 from gradebooks import COURSE, LATE, booked, record
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import marks, outputs, records, requests, roster, rules, similarity
 from labkit.grading.course import load
 from labkit.grading.grade import class_options, class_policy
-from labkit.grading.gradebook import keys_called, write_book
+from labkit.grading.gradebook import keys_called
 from labkit.grading.platforms import Person
 from labkit.grading.records import Isolation, ItemRecord
 from labkit.grading.redacting import without_paths
@@ -596,10 +597,7 @@ def test_moodles_maximum_is_that_of_the_assignment_although_nobody_handed_in_all
     course = load(None)
     asked = [name for name in course.exercises if name.startswith(("05-", "06-"))]
     half = record("moodle-9", notebook="05_two_phase_commit", platform="moodle", account="9", items=[])
-    (tmp_path / "records").mkdir()
-    (tmp_path / "feedback").mkdir()
-    records.write(half, tmp_path / "records" / f"{records.file_name(half.key, half.notebook)}.json")
-    write_book(tmp_path, course, Policy(rules=rules.Rules(asked=tuple(asked))))
+    booked(tmp_path, half, course=course, rules=rules.Rules(asked=tuple(asked)))
     [row] = rows(tmp_path / "exports", "moodle.csv")
     assert row["Maximum Grade"] == str(sum(course.exercises[name].points for name in asked))
 
@@ -640,21 +638,16 @@ def test_all_of_one_assignment_of_moodle_have_the_same_maximum(tmp_path: Path) -
         "3": ("02_delivery",),
         "9": ("03_snapshots",),
     }
-    (tmp_path / "records").mkdir()
-    (tmp_path / "feedback").mkdir()
+    kept = []
     for account, notebooks in handed_in.items():
         for notebook in notebooks:
-            key = f"moodle-{account}"
             items = [
                 ItemRecord(one.name, one.points, points=one.points, status="right")
                 for one in course.exercises.values()
                 if one.notebook == notebook
             ]
-            one = record(key, platform="moodle", account=account)
-            one.notebook, one.items = notebook, items
-            path = tmp_path / "records" / f"{records.file_name(key, notebook)}.json"
-            records.write(one, path)
-    write_book(tmp_path, course, Policy())
+            kept.append(record(f"moodle-{account}", platform="moodle", account=account, notebook=notebook, items=items))
+    booked(tmp_path, *kept, course=course)
 
     def most(*notebooks: str) -> str:
         known = course.exercises.values()
@@ -829,7 +822,7 @@ def test_grades_from_the_level_plain_are_called_unsafe(tmp_path: Path) -> None:
 
 def test_one_damaged_record_costs_one_row(tmp_path: Path) -> None:
     booked(tmp_path, record("ada"), record("bob"))
-    (tmp_path / "records" / f"{records.file_name('bob', submitted.NOTEBOOK)}.json").write_text("{")
+    record_path(tmp_path, "bob").write_text("{")
     book = booked(tmp_path)
     assert totals(book) == {"ada": 6}
     assert any("not a record of this version" in doubt for doubt in book.doubts)

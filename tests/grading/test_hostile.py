@@ -5,16 +5,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import batches
 import hostile
 import psutil
 import pytest
 import submitted
 
-from labkit.grading import records
-from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_book
-from labkit.grading.order import Order, Patience
+from labkit.grading.order import Patience
 from labkit.grading.records import Record
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.scoring import Policy
@@ -35,23 +34,12 @@ class Graded:
             submitted.hand_in(folder / "in", one.name, one.cells)
         for student in GOOD:
             submitted.hand_in(folder / "in", student, submitted.answers())
-        order = Order(
-            [folder / "in"],
-            self.out,
-            submitted.COURSE,
-            bounds=LIMITS,
-            patience=PATIENCE,
-            cell_seconds=3,
-            total_seconds=40,
-        )
-        self.done = run(order, lambda *_: None)
+        self.done = batches.graded(folder, bounds=LIMITS, patience=PATIENCE, cell_seconds=3, total_seconds=40)
         write_book(self.out, load(submitted.COURSE), Policy())
         self.left = {process for process in psutil.process_iter() if _is_of(process, self.out)}
 
     def record(self, student: str) -> Record:
-        found = records.read(self.out / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
-        assert found is not None
-        return found
+        return batches.record_of(self.out, student)
 
     def points(self, student: str) -> dict[str, int | None]:
         return {item.name: item.points for item in self.record(student).items}

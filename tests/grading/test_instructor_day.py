@@ -17,6 +17,7 @@ import cohorts
 import psutil
 import pytest
 import submitted
+from batches import record_of, record_path
 from cohorts import Learner, write
 from waiting import until
 
@@ -90,14 +91,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def kept_in(folder: Path, name: str) -> Path:
-    return folder / "out" / "records" / f"{records.file_name(name, submitted.NOTEBOOK)}.json"
-
-
 def record(folder: Path, name: str) -> Record:
-    found = records.read(kept_in(folder, name))
-    assert found is not None
-    return found
+    return record_of(folder / "out", name)
 
 
 def page(folder: Path, name: str) -> str:
@@ -164,7 +159,7 @@ def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
     before = {name: record(cases, name) for name in CASES}
     for item in before["undefined"].items:
         item.seconds = -1.0  # no measured time, so it shows what was graded anew
-    records.write(before["undefined"], kept_in(cases, "undefined"))
+    records.write(before["undefined"], record_path(cases / "out", "undefined"))
     told = graded(cases / "in", "--out", cases / "out", "--only", "undefined", "--exercise", "01-dedup")
     assert told["graded"] == 1
     after = record(cases, "undefined")
@@ -177,7 +172,7 @@ def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
 
 def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, cells in (("ada", CASES["undefined"]), ("bob", RIGHT)):
-        write(tmp_path / "in" / name / cohorts.NOTEBOOK, submitted.notebook(*cells))
+        submitted.hand_in(tmp_path / "in", name, cells)
     out, work = tmp_path / "out", tmp_path / "work"
     for folder in (out / "records", out / "executed", work / "files"):
         folder.mkdir(parents=True)
@@ -229,7 +224,7 @@ def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand
 def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_path: Path) -> None:
     for number in range(10):
         cells = submitted.answers() if number % 2 else submitted.answers(double=submitted.WRONG["01-double"])
-        write(tmp_path / "in" / f"s{number}" / cohorts.NOTEBOOK, submitted.notebook(*cells, f"n = {number}"))
+        submitted.hand_in(tmp_path / "in", f"s{number}", [*cells, f"n = {number}"])
     whole = subprocess.Popen(
         command(tmp_path / "in", "--out", tmp_path / "whole", "--seed", 9, "--json"), stdout=subprocess.DEVNULL
     )
@@ -254,9 +249,9 @@ def write_batch(db, query, batch, rows):
 
 
 def test_a_batch_that_is_stopped_within_a_trial_of_a_sink_leaves_no_folder(tmp_path: Path) -> None:
-    name, out, temporary = "14_capstone.ipynb", tmp_path / "out", tmp_path / "tmp"
+    out, temporary = tmp_path / "out", tmp_path / "tmp"
     temporary.mkdir()
-    write(tmp_path / "in" / "ada" / name, submitted.notebook(submitted.marked("14-table", LINGERS)))
+    submitted.hand_in(tmp_path / "in", "ada", [submitted.marked("14-table", LINGERS)], "14_capstone")
     running = subprocess.Popen(
         [sys.executable, "-m", "labkit", "grade", str(tmp_path / "in"), "--out", str(out), "--json"],
         stdout=subprocess.DEVNULL,

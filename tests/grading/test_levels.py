@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pytest
 import submitted
+from batches import graded, record_of
 
 from labkit.core.errors import InvalidInput
-from labkit.grading import records
-from labkit.grading.batch import run
-from labkit.grading.order import Order
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.confine import layers
 from labkit.grading.sandbox.inside.jobs import Level, Limits
@@ -50,10 +48,8 @@ def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
     if why := offered(tmp_path)[level]:
         pytest.skip(f"{level}: {why}")
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
-    order = Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, isolation=level, trust=True)
-    run(order, lambda *_: None)
-    record = records.read(tmp_path / "out" / "records" / "ada--01_sample.json")
-    assert record is not None
+    graded(tmp_path, isolation=level, trust=True)
+    record = record_of(tmp_path / "out", "ada")
     assert record.isolation.level == level
     assert {item.name: item.points for item in record.items} == dict.fromkeys(submitted.JUDGED, 2) | {"01-why": None}
     assert record.executed is not None
@@ -120,20 +116,20 @@ def test_plain_needs_trust(tmp_path: Path) -> None:
         levels.choose("plain", levels.place_of(tmp_path, (), (), 0), tmp_path, trust=False)
 
 
+def printed(code: str, lab: Path) -> str:
+    """What code prints that imports the copy of the lab in this folder."""
+    environment = {**os.environ, "PYTHONPATH": str(lab)}
+    command = [sys.executable, "-P", "-c", code]
+    return subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout
+
+
 def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     root_layout.copy_lab(tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"])
     code = (
         "from labkit import lab; from labkit.sim.models.two_phase_commit import model as m\n"
         "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"
     )
-    said = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert "withheld while exercises are graded" in said.stdout, said.stderr
+    assert "withheld while exercises are graded" in printed(code, tmp_path)
     assert not (tmp_path / "labkit" / "grading" / "marking.py").exists()
     assert not (tmp_path / "labkit" / "teach" / "exercises" / "registry.py").exists()
 
@@ -148,14 +144,8 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
         tmp_path / "labkit" / "runs" / "expected.toml",
         tmp_path / "labkit" / "teach" / "glossary.toml",
     ]
-    told = subprocess.run(
-        [*(sys.executable, "-P", "-c"), 'from labkit import lab\nprint(lab.ask("00-rows"), lab.answer("00-rows", 6))'],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert told.stdout == "None None\n"
+    asking = 'from labkit import lab\nprint(lab.ask("00-rows"), lab.answer("00-rows", 6))'
+    assert printed(asking, tmp_path) == "None None\n"
 
 
 def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) -> None:
@@ -173,13 +163,7 @@ def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) ->
     tried = "\n".join(
         f"try:\n    {call}\nexcept ImportError as error: print(error)\nelse: print('answers')" for call in answering
     )
-    said = subprocess.run(
-        [sys.executable, "-P", "-c", f"from labkit import lab\n{tried}"],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    ).stdout.splitlines()
+    said = printed(f"from labkit import lab\n{tried}", tmp_path).splitlines()
     assert len(said) == len(answering)
     assert all("is withheld while exercises are graded" in line for line in said), said
 
@@ -201,10 +185,9 @@ def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> 
         ask = f"import socket\nsocket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 1)\n"
         cells = submitted.answers(double=f"{ask}def double(number):\n    return 2 * number")
         submitted.hand_in(tmp_path / "in", "eve", cells)
-        run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
+        graded(tmp_path)
         assert not reached.is_set()
-    record = records.read(tmp_path / "out" / "records" / "eve--01_sample.json")
-    assert record is not None
+    record = record_of(tmp_path / "out", "eve")
     assert [item.status for item in record.items] == ["failed", "right", "right", "by hand"]
     assert "is not defined: its cell failed" in record.items[0].reason
 
@@ -237,9 +220,8 @@ def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monke
     )
     cells = submitted.answers(double=f"{looks}\ndef double(number):\n    return 2 * number if seen_there else None")
     submitted.hand_in(outside / "in", "eve", cells)
-    run(Order([outside / "in"], outside / "out", submitted.COURSE), lambda *_: None)
-    record = records.read(outside / "out" / "records" / "eve--01_sample.json")
-    assert record is not None
+    graded(outside)
+    record = record_of(outside / "out", "eve")
     assert [item.status for item in record.items] == ["wrong", "right", "right", "by hand"]
 
 

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
+import batches
 import pytest
 
 from labkit.grading import records
-from labkit.grading.batch import run
 from labkit.grading.course import load
-from labkit.grading.order import Order
 from labkit.grading.release import solved
 
 COURSE = load(None)
@@ -20,10 +19,9 @@ def graded(folder: Path, texts: dict[str, str]) -> dict[str, records.Record]:
         path = folder / "in" / "ada" / f"{notebook}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    done = run(Order([folder / "in"], folder / "out"), lambda *_: None)
-    assert done.failed == 0
-    found = [records.read(path) for path in (folder / "out" / "records").iterdir()]
-    return {record.notebook: record for record in found if record is not None}
+    assert batches.graded(folder, course=None).failed == 0
+    assert len(list((folder / "out" / "records").iterdir())) == len(texts)
+    return {notebook: batches.record_of(folder / "out", "ada", notebook) for notebook in texts}
 
 
 def check_full(folder: Path, notebooks: list[str]) -> None:

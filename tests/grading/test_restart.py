@@ -5,13 +5,14 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+import batches
 import pytest
 import submitted
+from batches import record_of
 from exercise_sources import all_sources
 
 from labkit.grading import examining, records
-from labkit.grading.batch import run
-from labkit.grading.order import Order, Patience
+from labkit.grading.order import Patience
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises import restarted
@@ -45,13 +46,6 @@ def key_of_call(row):
 """
 
 
-def hand_in(folder: Path, student: str, notebook: str, *cells: str) -> Path:
-    path = folder / student / f"{notebook}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(submitted.notebook(*cells), encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, records.Record]:
     """The records of one batch by student; the cells `ends` end the kernel in the second process alone."""
@@ -71,13 +65,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, records.Record
         "ends-salted": (SINKS, f"{ends}SALT = 2\n", salted_key),
     }
     for student, (notebook, *cells) in handed_in.items():
-        hand_in(folder / "in", student, notebook, *cells)
-    assert run(Order([folder / "in"], folder / "out", seed=77), lambda *_: None).failed == 0
-    paths = {
-        student: folder / "out" / "records" / f"{records.file_name(student, notebook)}.json"
-        for student, (notebook, *_) in handed_in.items()
-    }
-    return {student: record for student, path in paths.items() if (record := records.read(path))}
+        submitted.hand_in(folder / "in", student, cells, notebook)
+    assert batches.graded(folder, course=None, seed=77).failed == 0
+    return {student: record_of(folder / "out", student, notebook) for student, (notebook, *_) in handed_in.items()}
 
 
 def attempted(record: records.Record) -> dict[str, records.ItemRecord]:
@@ -138,7 +128,7 @@ def test_a_saved_notebook_is_checked_after_a_restart(tmp_path: Path) -> None:
     later = "MARK = 'b'\nfor key_of_call in MARK:\n    pass\n"
     found = {}
     for student, source in (("ada", SALTED["11-call"]), ("bob", MARKED)):
-        path = hand_in(tmp_path, student, CALLS, submitted.marked("11-call", source), later)
+        path = submitted.hand_in(tmp_path, student, [submitted.marked("11-call", source), later], CALLS)
         [found[student]] = [each for each in checked(path) if each.name == "11-call"]
     assert found["ada"].state == "failed"
     assert "after a restart" in found["ada"].message

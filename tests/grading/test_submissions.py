@@ -11,13 +11,13 @@ from random import Random
 
 import pytest
 import submitted
+from batches import graded
+from cohorts import packed
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import archives
-from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_book
-from labkit.grading.order import Order
 from labkit.grading.platforms import origin
 from labkit.grading.reading import read
 from labkit.grading.requests import Request
@@ -31,13 +31,6 @@ GOOD = submitted.notebook(*submitted.answers())
 def found(given: Path, work: Path) -> dict[str, Submission]:
     work.mkdir(exist_ok=True)
     return {one.origin.shown: one for one in collect([given], load(submitted.COURSE), work, None)}
-
-
-def packed(path: Path, entries: dict[str, str | bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -307,8 +300,7 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: 
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     (tmp_path / "in" / "bob").mkdir()
     (tmp_path / "in" / "bob" / "essay.ipynb").write_text(submitted.notebook("1 + 1"))
-    done = run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
-    assert done.failed == 0
+    assert graded(tmp_path).failed == 0
     found = {record.student: record for record in write_book(tmp_path / "out", load(submitted.COURSE), Policy())[0]}
     assert set(found) == {*BAD, "ada", "bob"}
     assert "not a notebook of the course" in found["bob"].notes[0]
@@ -324,7 +316,7 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: 
 def test_a_name_cannot_be_a_formula_and_two_names_cannot_be_one_file(tmp_path: Path) -> None:
     for student in ("=cmd|' /C calc'!A0", "a b", "a_b", "<script>alert(1)</script>"):
         submitted.hand_in(tmp_path / "in", student.replace("/", "\u2215"), [])
-    run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
+    graded(tmp_path)
     found, _ = write_book(tmp_path / "out", load(submitted.COURSE), Policy())
     assert len(found) == 4
     table = (tmp_path / "out" / "grades.csv").read_text()

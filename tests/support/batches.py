@@ -5,8 +5,13 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import submitted
+
+from labkit.grading import records
+from labkit.grading.batch import Done, run
+from labkit.grading.order import Order
 
 SEED = 20
 DEADLINE = "2027-01-31T18:00"
@@ -38,6 +43,23 @@ def generate(folder: Path, count: int) -> None:
             newer.write_text(submitted.notebook(*submitted.answers()))
             os.utime(newer, (ON_TIME + 60, ON_TIME + 60))
         os.utime(path, (LATE, LATE) if kind == "late" else (ON_TIME, ON_TIME))
+
+
+def graded(folder: Path, *, course: Path | None = submitted.COURSE, **more: Any) -> Done:
+    """Grades what was handed in in the folder `in` of this folder, into its folder `out`."""
+    return run(Order([folder / "in"], folder / "out", course, **more), lambda *_: None)
+
+
+def record_path(out: Path, student: str, notebook: str = submitted.NOTEBOOK) -> Path:
+    """Where a batch keeps the record of a student's notebook."""
+    return out / "records" / f"{records.file_name(student, notebook)}.json"
+
+
+def record_of(out: Path, student: str, notebook: str = submitted.NOTEBOOK) -> records.Record:
+    """The record of a student's notebook."""
+    found = records.read(record_path(out, student, notebook))
+    assert found is not None
+    return found
 
 
 def command(given: Path, out: Path) -> list[str]:

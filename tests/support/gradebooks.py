@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import submitted
+from batches import record_path
 
 from labkit.grading import records
-from labkit.grading.course import load
+from labkit.grading.course import Course, load
 from labkit.grading.gradebook import write_book
 from labkit.grading.records import Isolation, ItemRecord, Record
 from labkit.grading.scoring import Gradebook, Policy
@@ -42,9 +43,9 @@ def record(key: str, points: Mapping[str, int] | None = None, **more: object) ->
     return Record(**(fields | more))
 
 
-def booked(folder: Path, *kept: Record, **said: object) -> Gradebook:
+def booked(folder: Path, *kept: Record, course: Course = COURSE, **said: object) -> Gradebook:
     (folder / "records").mkdir(parents=True, exist_ok=True)
     (folder / "feedback").mkdir(exist_ok=True)
     for one in kept:
-        records.write(one, folder / "records" / f"{records.file_name(one.key, one.notebook)}.json")
-    return write_book(folder, COURSE, Policy(**said))[1]
+        records.write(one, record_path(folder, one.key, one.notebook))
+    return write_book(folder, course, Policy(**said))[1]

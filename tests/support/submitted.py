@@ -51,9 +51,9 @@ def released() -> list[dict[str, Any]]:
     return cells
 
 
-def hand_in(folder: Path, student: str, sources: Sequence[str]) -> Path:
+def hand_in(folder: Path, student: str, sources: Sequence[str], name: str = NOTEBOOK) -> Path:
     """Writes a submission as a folder of that student."""
-    path = folder / student / f"{NOTEBOOK}.ipynb"
+    path = folder / student / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(notebook(*sources), encoding="utf-8")
     return path
