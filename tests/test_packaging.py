@@ -16,6 +16,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import labkit
 from labkit.core import extras
@@ -133,7 +134,7 @@ def test_a_sentence_about_a_missing_package_names_the_extra_that_brings_it(extra
     closure = installed_by(extra)
     smaller = installed_by("spark") if extra == "lab" else set()
     for package in extras.EXTRAS[extra]:
-        brought = {canonical(name) for name in names[package]}
+        brought = set(map(canonicalize_name, names[package]))
         assert brought & closure, package
         assert not brought & smaller, package
 
@@ -162,11 +163,6 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
     return found
-
-
-def canonical(name: str) -> str:
-    """The name of a distribution as an index writes it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def installed_by(extra: str) -> set[str]:

@@ -2,13 +2,13 @@
 
 import importlib.metadata
 import os
-import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ def distributions(names: list[str]) -> set[str]:
     waiting = [Requirement(name) for name in names]
     while waiting:
         requirement = waiting.pop()
-        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        name = canonicalize_name(requirement.name)
         if name in found:
             continue
         found.add(name)
