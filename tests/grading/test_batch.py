@@ -83,22 +83,25 @@ def test_an_answer_that_took_too_long_is_graded_once_more_when_all_others_have_e
     assert record(tmp_path, "bob").limits_hit == ["01-double: time"]
 
 
+def kill_workers(patch: pytest.MonkeyPatch, most: int) -> list[int]:
+    """Kills so many workers of batches as soon as they have been started; returns those that were killed so far."""
+    real, killed = subprocess.Popen, []
+
+    def start(*arguments: object, **more: object) -> object:
+        process = real(*arguments, **more)
+        if len(killed) < most and "labkit.grading.worker" in arguments[0]:
+            killed.append(process.pid)
+            process.send_signal(signal.SIGKILL)
+        return process
+
+    patch.setattr("labkit.grading.batch.subprocess.Popen", start)
+    return killed
+
+
 @pytest.mark.slow
 def test_a_worker_that_dies_costs_one_more_try_and_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
-    killed = []
-
-    def kill_first(popen: type = subprocess.Popen) -> object:
-        def start(*arguments: object, **more: object) -> object:
-            process = popen(*arguments, **more)
-            if not killed and "labkit.grading.worker" in arguments[0]:
-                killed.append(process.pid)
-                process.send_signal(signal.SIGKILL)
-            return process
-
-        return start
-
-    monkeypatch.setattr("labkit.grading.batch.subprocess.Popen", kill_first())
+    killed = kill_workers(monkeypatch, most=1)
     assert grade(tmp_path).failed == 0
     assert killed
     assert points(tmp_path, "ada") == 6
@@ -109,16 +112,8 @@ def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
-    real = subprocess.Popen
-
-    def start(*arguments: object, **more: object) -> object:
-        process = real(*arguments, **more)
-        if "labkit.grading.worker" in arguments[0]:
-            process.send_signal(signal.SIGKILL)
-        return process
-
     with monkeypatch.context() as patch:
-        patch.setattr("labkit.grading.batch.subprocess.Popen", start)
+        kill_workers(patch, most=100)
         assert grade(tmp_path).failed == 1
     assert {item.status for item in record(tmp_path, "ada").items} == {"not graded"}
     assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,,no,ada,,,yes,,,01_sample"
