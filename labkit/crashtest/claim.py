@@ -19,8 +19,8 @@ SAMPLED = Look("\u25d4", "#1565c0")
 
 
 _COMPLETE = {
-    Guarantee.AT_LEAST_ONCE: "rows come out twice, and none gets lost; the test left nothing out",
-    Guarantee.AT_MOST_ONCE: "rows get lost, and none comes out twice; the test left nothing out",
+    Guarantee.AT_LEAST_ONCE: "rows come out twice, and none gets lost",
+    Guarantee.AT_MOST_ONCE: "rows get lost, and none comes out twice",
     Guarantee.NONE: "rows get lost and come out twice, or rows come out that nobody expects",
 }
 
@@ -89,7 +89,7 @@ class Claim:
         if self.is_stuck:
             return "a start fails again and again; the rest concerns the rows that could be read until then"
         if self.strength is Strength.REFUTED:
-            return f"a run refutes exactly-once; too little was tried to say that {self.at_best} holds"
+            return f"a run refutes exactly-once; not everything was tried, so even {self.at_best} may be too strong"
         if self.strength is Strength.COMPLETE and self.at_best is not Guarantee.EXACTLY_ONCE:
             return _COMPLETE[self.at_best]
         return ""

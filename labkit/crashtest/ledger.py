@@ -52,7 +52,7 @@ class Ledger:
         self._numbers: dict[str, int] = {}
         """The running number of each run that has begun, by id; the run without a crash, number 1, is not listed."""
         self.total = 0
-        """The number of runs, including the one without a crash; at first the largest possible number."""
+        """The number of runs, including the one without a crash; an estimate unless `is_total_known`."""
         self.is_total_known = False
         self._begun = time.monotonic()
 
@@ -64,7 +64,7 @@ class Ledger:
         """Return how far the test is, such as "run 3 of 20, about 95 s left"; at first there is no estimate."""
         number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
-        place = f"run {number} of {'' if self.is_total_known else 'at most '}{total}"
+        place = f"run {number} of {'' if self.is_total_known else 'about '}{total}"
         # The run without a crash takes several times as long as others, because its reader is called at every effect.
         alike = [each.seconds for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)]
         if not alike:

@@ -650,8 +650,8 @@ class Campaign:
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
-            # Until now, the number of pairs was an upper bound: those that `--pairs` and the extent of the test allow.
-            self.ledger.is_total_known = True
+            # A whole test goes on until no new state of the files is known, so nobody knows the number of its runs.
+            self.ledger.is_total_known = not self.most.states
             self.ledger.total = 1 + self.ledger.planned + len(pairs) + self._at_the_end()
             yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
