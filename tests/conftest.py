@@ -210,9 +210,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the tests; mark the cells that nbval collects: a notebook says itself, in its metadata, that it is slow."""
+    """Order the tests; mark the cells that nbval collects: a notebook says itself, in its metadata, that it is slow.
+
+    A test with the mark `spark` needs Java, and gets that fixture before all others, since those may start Spark.
+    """
     items.sort(key=place)
     for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("spark"):
+            item.fixturenames.insert(0, "java")
         notebook = getattr(item.parent, "nb", None)
         if notebook is not None:
             item.add_marker(pytest.mark.notebook)

@@ -135,7 +135,6 @@ COMBINATIONS: dict[str, Callable[[Installed], None]] = {
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     "requirement", variant_but(COMBINATIONS.keys() - {"labkit[spark]", "labkit[all]"}, COMBINATIONS)
 )

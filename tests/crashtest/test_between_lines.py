@@ -64,7 +64,6 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_sink_that_appends_is_refuted(file: Path, tmp_path: Path) -> None:
     """Killed when its last line is done, and before the engine has recorded the batch."""
     file.write_text(APPEND)
@@ -88,7 +87,6 @@ def test_a_sink_that_appends_is_refuted(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_right_sink_is_not_refuted_and_never_exactly_once(file: Path, tmp_path: Path) -> None:
     """Although every point was tried, and nothing was wrong."""
     file.write_text(MARKER)
@@ -135,7 +133,6 @@ def reset():
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     "slow", [False, pytest.param(True, marks=pytest.mark.variant)], ids=["fast reader", "slow reader"]
 )
@@ -157,7 +154,6 @@ def test_a_sink_in_the_jvm_is_unknown(file: Path, tmp_path: Path, slow: bool) ->
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_test_that_is_killed_leaves_no_process(file: Path, tmp_path: Path) -> None:
     """Neither Python nor Spark, whose driver was in the middle of a line."""
     file.write_text(

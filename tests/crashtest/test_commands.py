@@ -61,7 +61,6 @@ def test_pytest_without_the_option_runs_as_ever(tmp_path: Path) -> None:
 @pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_path: Path) -> None:
     """Step by step, but for the installation: this is the environment in which it is installed.
 
@@ -105,7 +104,6 @@ BAD = {
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("kind", variant_but(["raises"], BAD))
 def test_a_sink_that_does_not_even_do_without_a_crash(tmp_path: Path, kind: str) -> None:
     body, sentence = BAD[kind]
@@ -124,7 +122,6 @@ def test_a_sink_that_does_not_even_do_without_a_crash(tmp_path: Path, kind: str)
 @pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +165,6 @@ def reset():
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned_up(tmp_path: Path) -> None:
     (tmp_path / "sink.py").write_text(NOISY)
     words = ["labkit", "crashtest", "sink.py:sink", "--json", "--batches", "2"]

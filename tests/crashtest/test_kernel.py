@@ -188,7 +188,6 @@ BY_BATCH = (
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_what_identifies_a_batch_is_tried(file: Path, tmp_path: Path) -> None:
     """Another query numbers its batches from 0 again; a source may give other rows for a number."""
     file.write_text(
@@ -212,7 +211,6 @@ def test_what_identifies_a_batch_is_tried(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reader makes the tables, so each run begins with a reading: else an effect would be another one in each."""
     monkeypatch.setenv("SINK_STORE", str(file.parent / "store"))
@@ -236,7 +234,6 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.variant
-@pytest.mark.usefixtures("java")
 def test_the_first_test_makes_a_class_data_archive(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file.write_text(BY_BATCH)
@@ -277,7 +274,6 @@ def reset():
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     ("text", "under"),
     [
@@ -307,7 +303,6 @@ def test_a_fault_is_refused_where_no_call_is_held(file: Path, tmp_path: Path) ->
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_path: Path) -> None:
     file.write_text(APPEND)
     wanted = settings(f"{file}:sink", conf=("spark.driver.extraJavaOptions=-XX:+NoSuchOption",))
@@ -347,7 +342,6 @@ LEAVES = REMEMBERS.replace("    SEEN.add(batch)", "    SEEN.add(batch)\n    atex
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     ("text", "is_kept"),
     [pytest.param(IN_WORKERS, True, marks=pytest.mark.variant), (LEAVES, False)],

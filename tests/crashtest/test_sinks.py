@@ -62,7 +62,7 @@ def _nothing_is_left() -> Iterator[None]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("name", variant_but(IN_SHORT, kinds()))
-@pytest.mark.usefixtures("java", "server")
+@pytest.mark.usefixtures("server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     report = report_on(name, tmp_path)
     print(report.text())

@@ -142,7 +142,6 @@ def reset():
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java")
 def test_a_driver_has_the_configuration_and_the_jars_of_a_package(tmp_path: Path) -> None:
     """The package lies in a repository of the test, so that nothing is fetched from elsewhere."""
     place = tmp_path / "repository" / "org" / "labkit" / "hello" / "1.0"

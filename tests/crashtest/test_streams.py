@@ -12,7 +12,7 @@ from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.kernel import kernel_campaign
 from labkit.crashtest.settings import settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 READER = """
 import json, shutil

@@ -124,7 +124,7 @@ All but Kafka are variants: the first one takes minutes, the last one is install
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java", "watched_calls")
+@pytest.mark.usefixtures("watched_calls")
 @pytest.mark.parametrize("name", variant_but(["kafka_consumer"], TRIED))
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     pipeline = pipelines()[name]

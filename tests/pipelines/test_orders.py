@@ -227,7 +227,7 @@ LIVE = [name for name in HERE if name.startswith("spark_")][::3]
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.usefixtures("java", "watched_calls")
+@pytest.mark.usefixtures("watched_calls")
 @pytest.mark.parametrize("name", variant_but(["spark_kafka_sink"], LIVE))
 def test_a_live_run_of_an_engine_has_the_order_of_its_cell(name: str, tmp_path: Path) -> None:
     with prepared(pipelines()[name]) as chosen:

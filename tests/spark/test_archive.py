@@ -35,7 +35,7 @@ TRACE = "-Xlog:class+load:file={file}"
 
 
 @pytest.fixture(scope="module")
-def cache(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache with an archive that was made in it, by two makers at once."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -83,7 +83,7 @@ def fake_record(content: bytes):
     return lambda _java, _scratch, unfinished: unfinished.write_bytes(content)
 
 
-def test_what_java_cannot_use_is_not_put_in_place(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_java_cannot_use_is_not_put_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(archive, "_record", fake_record(b"no classes"))
     with pytest.raises(ServiceUnavailable, match="Java cannot use the archive"):

@@ -21,7 +21,6 @@ from waiting import until
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Reading
-from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
@@ -32,13 +31,13 @@ from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.spark.reach import Armed, Reaction
 from labkit.stores import open_store
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("postgres", "java")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("postgres")]
 
 PATIENCE = 300.0
 
 
 @pytest.fixture(scope="module")
-def cluster(java: Java) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """A master and two workers for all tests of this module; afterwards no process, port or folder of them is left."""
     with spark_cluster() as cluster:
         yield cluster
@@ -205,7 +204,7 @@ def verdict_of(base: Path, kind: str):
 
 
 @pytest.mark.slow
-def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
+def test_a_cluster_ends_with_the_process_that_asked_for_it():
     """Even if that is killed by SIGKILL while an application could be running there."""
     code = (
         "import json, sys\nfrom labkit.host.servers.spark_cluster import spark_cluster\n"

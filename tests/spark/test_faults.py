@@ -25,7 +25,6 @@ from runners import PATIENCE, marked, running
 from waiting import until
 
 from labkit.core.errors import JobFailed, LabError
-from labkit.host.java import Java
 from labkit.host.processes.events import Begun, Killed, Parked, Proof
 from labkit.host.processes.sessions import session_members
 from labkit.runs.conclude import conclude
@@ -104,7 +103,7 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
+def struck(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
     """Every run to its crash; the faults; every run to its end."""
     base = tmp_path_factory.mktemp("faults")
     runs = {name: prepare(fault.scenario, base / name.replace(" ", "-")) for name, fault in FAULTS.items()}
@@ -161,7 +160,7 @@ def other_disk() -> Iterator[Path]:
 
 @pytest.mark.variant
 @pytest.mark.slow
-def test_the_checkpoint_may_lie_on_another_disk(java: Java, tmp_path: Path, other_disk: Path):
+def test_the_checkpoint_may_lie_on_another_disk(tmp_path: Path, other_disk: Path):
     run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     run.folder.checkpoint.symlink_to(other_disk, target_is_directory=True)
     outcome = finish(run)
@@ -204,7 +203,7 @@ def many_words(path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", variant_but(["store"], ["store", "checkpoint"]))
-def test_a_full_disk_of_one_part_is_said_in_one_sentence(part: str, java: Java, tmp_path: Path, cramped: Cramped):
+def test_a_full_disk_of_one_part_is_said_in_one_sentence(part: str, tmp_path: Path, cramped: Cramped):
     text = many_words(tmp_path / "words.txt")
     run = prepare(plan(job="totals", sink="append", input=text, records_per_batch=30_000), tmp_path / "run")
     (run.folder.path / part).symlink_to(cramped.folder, target_is_directory=True)
@@ -247,7 +246,7 @@ def finished(folder: Path) -> dict:
 
 @pytest.mark.variant
 @pytest.mark.slow
-def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(java: Java, tmp_path: Path):
+def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(tmp_path: Path):
     folder = tmp_path / "run"
     with running(folder, "--patience", "30") as (process, mark):
         until((folder / "checkpoint" / "offsets" / "0").exists, "the first batch")
@@ -264,7 +263,7 @@ def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(ja
 
 
 @pytest.mark.slow
-def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(java: Java, tmp_path: Path):
+def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(tmp_path: Path):
     """Runner dead, supervisor and driver stopped: the zombie holds its lock, and when it goes on it only dies."""
     folder = tmp_path / "run"
     with running(folder) as (process, mark):
@@ -289,7 +288,7 @@ LONGEST_LIFE = 20.0
 
 
 @pytest.mark.slow
-def test_nothing_is_left_of_runners_that_are_killed_at_random_moments(java: Java, tmp_path: Path):
+def test_nothing_is_left_of_runners_that_are_killed_at_random_moments(tmp_path: Path):
     chance = random.Random(20_261_121)
     moments = [chance.uniform(0, LONGEST_LIFE * SIDE_BY_SIDE / 2) for _ in range(KILLS)]
 

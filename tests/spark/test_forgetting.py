@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from conducted import Outcomes, conducted
 
-from labkit.host.java import Java
 from labkit.host.servers.lines import LineServer
 from labkit.runs.scenario import plan
 
@@ -53,7 +52,7 @@ IN_DOUBT = {"deleted, prepared transactions of nobody": 3}
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LineServer, "send", slowly)
         return conducted(RUNS, tmp_path_factory.mktemp("forgetting"))
@@ -89,7 +88,7 @@ def test_a_deleted_checkpoint_can_be_looked_into(outcomes: Outcomes):
 
 
 @pytest.fixture(scope="module")
-def kept(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """The same count with either provider of state, killed in its second batch."""
     options = {"job": "totals", "sink": "two_phase", "records_per_batch": 18, "crashes": ["sink.after_pre_commit@1"]}
     runs = {state: plan(state=state, **options) for state in ("hdfs", "rocksdb")}

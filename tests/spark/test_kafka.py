@@ -11,7 +11,6 @@ from conducted import Outcomes, conducted
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
-from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Parked
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.kafka_jars import BROKER
@@ -23,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def own_broker(kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
+def own_broker(kafka: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
     """The broker of a user with a cache folder of his own; `kafka` has seen to it that the jars are there."""
     cache = tmp_path_factory.mktemp("cache")
     (cache / "labkit").mkdir()

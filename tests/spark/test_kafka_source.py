@@ -54,7 +54,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, kafka_address: str, words: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(kafka_address: str, words: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     scenarios = {name: plan(**case, input=words) for name, case in CASES.items()}
     return conducted(scenarios, tmp_path_factory.mktemp("source"))
 
@@ -194,7 +194,7 @@ topic.close()
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", variant_but(["read_committed"], ["read_committed", "read_uncommitted"]))
 def test_a_partition_that_appears_between_two_batches_is_read(
-    isolation: str, java: Java, kafka_address: str, tmp_path: Path
+    isolation: str, kafka_address: str, tmp_path: Path
 ) -> None:
     """The query runs on; and what a writer aborted is read at read_uncommitted, which shows that it is there."""
     command = [sys.executable, "-c", GROWING, str(tmp_path / "run"), isolation]
@@ -232,7 +232,6 @@ def no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_missing_is_said_before_anything_is_made(
     missing: Callable[[pytest.MonkeyPatch], None],
     sentence: str,
-    java: Java,
     kafka_address: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -7,7 +7,6 @@ from conducted import Outcomes, conducted
 from labkit.cli.matrix import scenario
 from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
-from labkit.host.java import Java
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.runs.outcome import Outcome
 
@@ -77,18 +76,14 @@ def decided_by(cell: Cell) -> bool:
 
 
 @pytest.fixture(scope="module")
-def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, without what is slow."""
     return conducted({cell: scenario(cell) for cell in FAST}, tmp_path_factory.mktemp("matrix"))
 
 
 @pytest.fixture(scope="module")
 def slow_grid(
-    java: Java,
-    postgres: str,
-    kafka_address: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
+    postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Outcomes:
     """The slow cells that this session tests."""
     here = test_real_spark_gives_it_on_a_server_and_at_every_point

@@ -3,7 +3,6 @@
 import pytest
 from conducted import Outcomes, conducted
 
-from labkit.host.java import Java
 from labkit.runs.scenario import plan
 from labkit.spark.options import TWELVE_WORDS
 from labkit.stores.contract import Handle
@@ -20,7 +19,7 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     return conducted(RUNS, tmp_path_factory.mktemp("rescaling"))
 
 

@@ -8,7 +8,6 @@ import pytest
 from conducted import Outcomes, conducted
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.host.java import Java
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 
@@ -56,7 +55,7 @@ GIVES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     return conducted(RUNS, tmp_path_factory.mktemp("runs"))
 
 
@@ -88,7 +87,7 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
+def test_two_runs_at_once_in_two_folders(tmp_path: Path):
     command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "at-least-once"]
     both = [
         subprocess.Popen([*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL) for name in "ab"
@@ -97,7 +96,7 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):
+def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(tmp_path: Path):
     command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
     done = subprocess.run(
         [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=600, check=False

@@ -9,7 +9,6 @@ from conducted import conducted
 from labkit.core.errors import LabError
 from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
-from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.scenario import Scenario, plan
 from labkit.sim.models.pipeline.scenarios import simulate
@@ -49,7 +48,7 @@ def planned(case: Case) -> Scenario:
 
 @pytest.mark.variant
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.variant)])
-def test_a_second_crash_gives_what_was_simulated(half: int, java: Java, tmp_path: Path) -> None:
+def test_a_second_crash_gives_what_was_simulated(half: int, tmp_path: Path) -> None:
     """Every failpoint of what defers, and every recovery point; where there is no such moment, real Spark has none."""
     cases = list(a_third())[half::2]
     possible = [case for case in cases if simulated(case) is not None]

@@ -12,7 +12,7 @@ READY = "sink.after_pre_commit"
 EDITED = {"job": "shop", "between": "edit-prices"}
 
 
-def test_what_a_sink_keeps_once_is_done_outside_twice(java, tmp_path):
+def test_what_a_sink_keeps_once_is_done_outside_twice(tmp_path):
     cases = {
         "kept": {"at": READY, "job": "shop", "sink": "batch_marker", "store": "sqlite"},
         "noted": {"at": "engine.after_commit_log", "job": "shop", "sink": "two_phase", "order": "engine"},

@@ -21,7 +21,6 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.failpoints import Order
 from labkit.core.records import Observation
 from labkit.core.strategies import Strategy
-from labkit.host.java import Java
 from labkit.host.processes import wire
 from labkit.host.processes.events import (
     AnyEvent,
@@ -214,7 +213,7 @@ def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
+def test_a_standby_recovers_a_real_crash(tmp_path: Path):
     heard: list[type] = []
     outcome = lab.crash(
         "sink.after_pre_commit",
@@ -236,7 +235,7 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
 @pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_standby_that_takes_over_without_waiting_is_refused(java: Java, tmp_path: Path):
+def test_a_standby_that_takes_over_without_waiting_is_refused(tmp_path: Path):
     """The mutation: the cells go to the standby while the old driver is still at work. The lock sees it."""
     run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     scratch = tmp_path / "scratch"
@@ -269,7 +268,7 @@ def _until_stopped(standby: Standby) -> Iterator[AnyEvent]:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("moment", variant_but(["Begun"], ["Ready", "Begun"]))
-def test_a_killed_runner_leaves_no_standby_behind(moment: str, java: Java, tmp_path: Path):
+def test_a_killed_runner_leaves_no_standby_behind(moment: str, tmp_path: Path):
     mark = f"standby-{os.getpid()}-{time.monotonic_ns()}"
     code = (
         "from labkit import lab; from pathlib import Path; import sys\n"

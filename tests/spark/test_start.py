@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from labkit.host.java import Java
 from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.stores import open_store
 
@@ -77,7 +76,7 @@ spark.stop()
 
 
 @pytest.mark.slow
-def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java, tmp_path: Path):
+def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(HELLO_WORLD_HELLO)],
         stdout=subprocess.PIPE,

@@ -14,7 +14,6 @@ from runners import PATIENCE, marked, running
 from waiting import until
 
 from labkit.cli import GO_ON, STOPPED
-from labkit.host.java import Java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 """Quick tests of the same: `test_cancel_leaves_nothing` of the panel, and the words in `tests/cli/test_outputs.py`."""
@@ -41,7 +40,7 @@ def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("phase", variant_but(PHASES.keys() - {"between two drivers"}, PHASES))
-def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp_path: Path):
+def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, tmp_path: Path):
     code, _ = stop(tmp_path / "run", phase, signal.SIGKILL)
     assert code == -signal.SIGKILL
 
@@ -57,9 +56,7 @@ def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp
         pytest.param("the second driver runs", signal.SIGINT, marks=pytest.mark.variant),
     ],
 )
-def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
-    phase: str, number: signal.Signals, java: Java, tmp_path: Path
-):
+def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(phase: str, number: signal.Signals, tmp_path: Path):
     code, words = stop(tmp_path / "run", phase, number)
     assert code == 128 + number
     assert "Traceback" not in words
@@ -67,7 +64,7 @@ def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     assert not (tmp_path / "run" / "scratch").exists()
 
 
-def test_a_run_that_was_stopped_is_finished_by_resume(java: Java, tmp_path: Path):
+def test_a_run_that_was_stopped_is_finished_by_resume(tmp_path: Path):
     folder = tmp_path / "run"
     stop(folder, "the second driver runs", signal.SIGKILL)
     command = [sys.executable, "-m", "labkit", "run", "--resume", str(folder), "--json"]

@@ -13,7 +13,6 @@ from conducted import Outcomes, conducted
 
 from labkit import lab
 from labkit.core.failpoints import Crash, FailPoint, Order
-from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Recovered
 from labkit.runs.expected import Cell, expectations
 from labkit.runs.outcome import Outcome
@@ -60,7 +59,7 @@ def check(cell: Cell, outcome: Outcome) -> None:
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     return conducted({cell: in_the_middle(cell) for cell in KILLED}, tmp_path_factory.mktemp("totals"))
 
 
@@ -72,7 +71,7 @@ def test_the_final_table_is_an_independent_count(cell: Cell, outcomes: Outcomes)
 
 @pytest.mark.variant
 @pytest.mark.slow
-def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: Path):
+def test_a_driver_of_totals_has_no_setting_for_small_runs(tmp_path: Path):
     seen: list[str] = []
 
     def look(event: AnyEvent) -> None:

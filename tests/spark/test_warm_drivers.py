@@ -243,9 +243,7 @@ def test_they_start_when_a_notebook_is_opened_that_crashes_real_jobs(
 @pytest.mark.variant
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_real_crash_uses_them_and_its_verdict_is_the_same(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_crash_uses_them_and_its_verdict_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = WarmDrivers()
     monkeypatch.setattr("labkit.runs.crash.warm_drivers", lambda: pool)
     heard: list[AnyEvent] = []
