@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from command import labkit, refusal
-from crashtest_processes import left_over
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.bisection import AS_EXPECTED, WEAKER, Answer, Range, Trial, chosen, next_to_try, trial_of
@@ -234,7 +233,7 @@ def write(row):
 
 @pytest.mark.variant
 @pytest.mark.slow
-@pytest.mark.usefixtures("watched_calls")
+@pytest.mark.usefixtures("watched_calls", "nothing_is_left")
 def test_a_bisection_of_local_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheels, place = tmp_path / "wheels", tmp_path / "place"
     wheels.mkdir()
@@ -261,4 +260,3 @@ def test_a_bisection_of_local_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert other["words"].startswith("not refuted (1 of ")
     (change,) = found["changes"]
     assert (change["before"], change["after"], change["undecided"]) == ("0.9", "0.11", ["0.10"])
-    assert left_over() == []

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from build_sinks import ROOT, SINKS
 from choosing import variant_but
-from crashtest_processes import left_over
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -116,7 +117,6 @@ def test_a_sink_that_does_not_even_do_without_a_crash(tmp_path: Path, kind: str)
     print(done.stdout, done.stderr)
     assert done.returncode == 64
     assert sentence in done.stderr
-    assert left_over() == []
 
 
 @pytest.mark.variant
@@ -137,7 +137,6 @@ def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
     print(done.stdout, done.stderr)
     assert done.returncode == 1
     assert json.loads(done.stdout)["claim"]["at_best"] == "at-least-once"
-    assert left_over() == []
 
 
 NOISY = """
@@ -174,6 +173,5 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     assert done.returncode == 0
     assert report["claim"] == {"strength": "sampled", "at_best": "exactly-once"}
     assert "run 2 of 3: " in done.stderr
-    assert left_over() == []
     sleeping = [each for each in psutil.process_iter(["cmdline"]) if "611" in (each.info["cmdline"] or ())]
     assert sleeping == []

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from choosing import slow_but, variant_but
-from crashtest_processes import left_over
 from crashtest_reports import flat, report_of
 from pipeline_samples import PIPELINES, copied
 from waiting import until
@@ -45,10 +44,8 @@ VARIANTS = ("wrong_unchecked", "right_sync", "wrong_sync_again", "right_stop", "
 
 
 @pytest.fixture
-def _folder(watched_calls: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _folder(watched_calls: None, nothing_is_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied(tmp_path, monkeypatch)
-    yield
-    assert left_over() == []
 
 
 @contextmanager

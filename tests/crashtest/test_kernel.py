@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashtest_processes import left_over
 from sink_texts import APPEND
 
 from labkit.core.errors import InvalidInput, LabError
@@ -51,7 +50,7 @@ def reset():
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(nothing_is_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -206,7 +205,6 @@ def test_what_identifies_a_batch_is_tried(file: Path, tmp_path: Path) -> None:
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert {each.id: tuple(set(each.violated) & {"lost", "duplicate"}) for each in results if each.violated} == broken
     assert [each.id for each in results if each.group is Group.CONDITION] == ["other_rows"]
-    assert left_over() == []
 
 
 @pytest.mark.slow
@@ -228,7 +226,6 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
     assert results[0].violated == ()
     assert not any("checkpoint/" in each.id for each in results), "these are not places of the sink"
     assert any("duplicate" in each.violated for each in results[1:])
-    assert left_over() == []
 
 
 @pytest.mark.slow
@@ -245,7 +242,6 @@ def test_the_first_test_makes_a_class_data_archive(file: Path, tmp_path: Path, m
             pass
         assert sum("class-data archive" in each for each in told) == times
         assert (find_archive(java_for_spark()) is not None) == bool(times)
-    assert left_over() == []
 
 
 SWALLOWS = """
@@ -291,7 +287,6 @@ def test_a_sync_of_a_sink_fails(file: Path, text: str, under: str) -> None:
     report = crash_test(f"{file}:sink", fault=["fsync"], only=["fsync"], batches=2, seconds=900)
     assert dict(report.fault_rows())["under fsync"] == under
     assert report.claim.strength is Strength.UNKNOWN
-    assert left_over() == []
 
 
 def test_a_fault_is_refused_where_no_call_is_held(file: Path, tmp_path: Path) -> None:
@@ -311,7 +306,6 @@ def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_pat
         pytest.raises(LabError, match=r"Spark could not be started.*Could not create the Java"),
     ):
         running.healthy()
-    assert left_over() == []
 
 
 REMEMBERS = APPEND.replace(
@@ -362,7 +356,6 @@ def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
             assert (result.violated, result.unknown) == (("duplicate",), "")
         assert running.run(jobs["fresh_checkpoint"]).violated == ()
     assert any(kept) is is_kept
-    assert left_over() == []
 
 
 def test_a_large_batch_counts_as_tried_only_if_one_was_run() -> None:

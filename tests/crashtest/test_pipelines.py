@@ -5,13 +5,11 @@ What each must show was written down before it was run, in data/pipelines/expect
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from choosing import slow_but, variant_but
-from crashtest_processes import left_over
 from crashtest_reports import flat
 from pipeline_samples import PIPELINES, campaign_on, copied, expected, options, report_on
 
@@ -25,6 +23,8 @@ from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.claim import Goal
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import AXES
+
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 FAST = ("wrong_marker_after", "right_move")
 """Those that every run of the tests has; the others are slow."""
@@ -56,15 +56,13 @@ WHOLE_IN_SHORT = ("wrong_marker_after",)
 @pytest.fixture(autouse=True)
 def _place(
     watched_calls: None, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+) -> None:
     callspec = getattr(request.node, "callspec", None)
     name = callspec.params.get("name") if callspec else None
     needs = expected()[name].get("needs") if name else None
     if needs and not has(needs, tmp_path):
         pytest.skip(f"No {needs} here.")
     copied(tmp_path, monkeypatch)
-    yield
-    assert left_over() == []
 
 
 def has(needs: str, folder: Path) -> bool:

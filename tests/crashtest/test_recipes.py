@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from choosing import variant_but
-from crashtest_processes import left_over
 from pipeline_environments import ENVIRONMENTS, environment_folder
 from psycopg.conninfo import conninfo_to_dict
 from recipes import RECIPES, copied, http_service, recipes, redis_server, report_on
@@ -75,7 +74,6 @@ def server(
             yield ""
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
-    assert left_over() == []
 
 
 def violated(report: Report) -> set[str]:
@@ -84,6 +82,7 @@ def violated(report: Report) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nothing_is_left")
 @pytest.mark.parametrize("name", variant_but(IN_SHORT, recipes()), indirect=True)
 def test_kills_where_they_tell_most_do_no_harm(
     name: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +98,7 @@ def test_kills_where_they_tell_most_do_no_harm(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nothing_is_left")
 @pytest.mark.parametrize("name", variant_but(["sqlite"], BROKEN), indirect=True)
 def test_a_marker_in_a_transaction_of_its_own_is_refuted(
     name: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

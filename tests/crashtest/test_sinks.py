@@ -6,14 +6,12 @@ What each must show was written down before it was run, in data/sinks/expected.t
 import os
 import runpy
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from build_sinks import PAGE, SINKS, STALE, expected, page
 from choosing import variant_but
-from crashtest_processes import left_over
 from sinks import differences, new_topic, report_on
 
 from labkit.crashtest.verdict import AXES
@@ -53,16 +51,10 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.setenv("SINK_TOPIC", new_topic(broker.status().address))
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
-    assert left_over() == []
-
-
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("name", variant_but(IN_SHORT, kinds()))
-@pytest.mark.usefixtures("server")
+@pytest.mark.usefixtures("server", "nothing_is_left")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     report = report_on(name, tmp_path)
     print(report.text())
