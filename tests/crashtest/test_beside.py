@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from command import labkit, refusal
 
-from labkit.cli import execute
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.blackbox.beside import Beside, Record, Seen, read_record
 
@@ -90,9 +90,7 @@ def test_the_picture_has_a_diagram_for_each_with_the_same_lanes() -> None:
 
 
 @pytest.mark.usefixtures("watched_calls")
-def test_two_commands_that_were_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_commands_that_were_run(tmp_path: Path) -> None:
     for name, command in (
         ("spark", "echo 0 > offsets/0; echo row > part-0; echo ok > commits/0"),
         ("flink", "echo row > .p.inprogress; sync .p.inprogress; mv .p.inprogress part-0"),
@@ -100,15 +98,12 @@ def test_two_commands_that_were_run(
         folder = tmp_path / name
         for each in ("offsets", "commits"):
             (folder / each).mkdir(parents=True)
-        monkeypatch.chdir(folder)
-        kept = str(tmp_path / f"{name}.out")
-        assert execute(["effects", "--command", command, "--out", kept]) == 0
-    capsys.readouterr()
-    monkeypatch.chdir(tmp_path)
+        assert labkit("effects", "--command", command, "--out", tmp_path / f"{name}.out", cwd=folder)[0] == 0
     both = ["--beside", "spark.out", "--beside", "flink.out/effects.json"]
-    assert execute(["effects", *both, "--json", "--out", "both"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == json.loads(Path("both/beside.json").read_text())
+    code, out, _ = labkit("effects", *both, "--json", "--out", "both", cwd=tmp_path)
+    assert code == 0
+    told = json.loads(out)
+    assert told == json.loads((tmp_path / "both" / "beside.json").read_text())
     spark, flink = (
         [f"{each['lane']} {each['said']}" for each in pipeline["effects"]] for pipeline in told["pipelines"]
     )
@@ -124,7 +119,7 @@ def test_two_commands_that_were_run(
         "visible rename part-0",
         "other exit",
     ]
-    assert {each.name for each in Path("both").iterdir()} == {*("beside.txt", "beside.json", "beside.svg")}
+    assert {each.name for each in (tmp_path / "both").iterdir()} == {*("beside.txt", "beside.json", "beside.svg")}
 
 
 @pytest.mark.parametrize(
@@ -138,17 +133,11 @@ def test_two_commands_that_were_run(
         ([], "Missing option '--command'"),
     ],
 )
-def test_what_is_no_record_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a").mkdir()
-    Path("a/effects.json").write_text('{"command": "x", "effects": [], "notes": []}')
-    Path("c").write_text('{"command": "x"}')
-    assert execute(["effects", *words]) == 64
-    captured = capsys.readouterr()
-    assert said in captured.out + captured.err
-    assert "Traceback" not in captured.err
+def test_what_is_no_record_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "effects.json").write_text('{"command": "x", "effects": [], "notes": []}')
+    (tmp_path / "c").write_text('{"command": "x"}')
+    assert said in refusal("effects", *words, cwd=tmp_path)
 
 
 @pytest.fixture
@@ -161,7 +150,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_records_without_effects_are_shown(empty: list[str]) -> None:
-    assert execute([*empty, "--out", "both"]) == 0
+    assert labkit(*empty, "--out", "both")[0] == 0
     assert ET.parse("both/beside.svg").getroot().tag.endswith("svg")
 
 
@@ -170,18 +159,14 @@ def test_what_cannot_be_drawn_leaves_no_folder(empty: list[str], monkeypatch: py
         raise ValueError("no picture")
 
     monkeypatch.setattr(Beside, "picture", fails)
-    assert execute([*empty, "--out", "both"]) == 70
+    assert labkit(*empty, "--out", "both")[0] == 70
     assert not Path("both").exists()
 
 
 @pytest.mark.parametrize("place", ["/proc/x", "x" * 300, "a/below"])
-def test_a_place_that_can_hold_no_folder_gets_a_sentence(
-    empty: list[str], place: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_place_that_can_hold_no_folder_gets_a_sentence(empty: list[str], place: str) -> None:
     for words in (empty, ["effects", "--command", "true"]):
-        assert execute([*words, "--out", place]) == 64
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
+        said = refusal(*words, "--out", place)
         assert place in said
         assert "labkit itself failed" not in said
 
@@ -191,10 +176,9 @@ def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
         log.write_text("begun")
         raise ServiceUnavailable("system calls cannot be watched here.")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("labkit.crashtest.blackbox.xray.xray", refuses)
-    assert execute(["effects", "--command", "true", "--out", "kept"]) == 69
-    assert not Path("kept").exists()
+    assert labkit("effects", "--command", "true", "--out", tmp_path / "kept")[0] == 69
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_record_is_found_by_its_folder_or_its_file(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import labkit
 
 from bench.lines import MARK, PROGRAMS, measure
-from labkit.cli import execute
 from labkit.crashtest.blackbox import lines
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.host import python_line
@@ -87,30 +87,28 @@ def test_a_line_that_is_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_a_report_says_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_a_report_says_the_lines(tmp_path: Path) -> None:
     job = ["with open('out', 'a') as out:", "    out.write('1\\n')", "open('done', 'w').close()"]
     (tmp_path / "job.py").write_text("\n".join(job))
-    monkeypatch.chdir(tmp_path)
     words = ["--command", f"{sys.executable} job.py", "--read-command", "cat out 2>/dev/null || true"]
-    assert execute(["crashtest", *words, "--reset", "rm -f out done", "--only", "create done #1", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    words += ["--reset", "rm -f out done", "--only", "create done #1"]
+    code, out, _ = labkit("crashtest", *words, "--json", cwd=tmp_path)
+    assert code == 0
+    report = json.loads(out)
     assert "[write out #1 (job.py:1)]" in report["why"]  # the with block writes what is buffered at its end
     assert {each["name"]: each["line"] for each in report["effects"]}["create done #1"] == "job.py:3"
 
 
-def test_other_programs_have_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert execute(["effects", "--command", "echo 1 > out", "--json"]) == 0
-    assert {each["line"] for each in json.loads(capsys.readouterr().out)["effects"]} == {""}
+def test_other_programs_have_no_line(tmp_path: Path) -> None:
+    _, out, _ = labkit("effects", "--command", "echo 1 > out", "--json", cwd=tmp_path)
+    assert {each["line"] for each in json.loads(out)["effects"]} == {""}
 
 
-def test_without_the_package_a_note_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_the_package_a_note_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_line, "is_installed", lambda _package: False)
-    assert execute(["effects", "--command", f'{sys.executable} -c \'open("out", "w")\'']) == 0
-    assert lines.MISSING in capsys.readouterr().out
-    assert execute(["effects", "--command", "echo 1 > out"]) == 0
-    assert lines.MISSING not in capsys.readouterr().out
+    for command, has_note in ((f'{sys.executable} -c \'open("out", "w")\'', True), ("echo 1 > out", False)):
+        code, out, _ = labkit("effects", "--command", command, cwd=tmp_path)
+        assert (code, lines.MISSING in out) == (0, has_note)
 
 
 def test_a_start_behind_a_crash_has_lines_of_its_own(tmp_path: Path) -> None:

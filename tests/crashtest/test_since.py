@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import labkit, refusal
 
-from labkit.cli import execute
 from labkit.core.errors import InvalidInput
 from labkit.host.changed_lines import changed_since
 from labkit.host.syscalls.support import supported
@@ -43,10 +43,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return inner
 
 
-def tried(capsys, *words: str) -> dict:
+def tried() -> dict:
     command = ["--command", f"{sys.executable} job.py", "--read-command", READ, "--reset", "rm -f rows-* log"]
-    assert execute(["crashtest", *command, "--since", "HEAD", "--parallel", "1", "--json", *words]) == 0
-    return json.loads(capsys.readouterr().out)
+    code, out, _ = labkit("crashtest", *command, "--since", "HEAD", "--parallel", "1", "--json")
+    assert code == 0
+    return json.loads(out)
 
 
 def points_of(report: dict) -> set[str]:
@@ -79,12 +80,10 @@ def test_a_revision_that_does_not_exist_is_refused(project: Path, revision: str,
     assert sorted(path.name for path in project.iterdir()) == ["job.py"]
 
 
-def test_a_folder_without_a_repository_is_refused_before_anything_runs(tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_without_a_repository_is_refused_before_anything_runs(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     words = ["--command", "touch ran", "--read-command", "cat ran", "--reset", "rm -f ran", "--since", "HEAD"]
-    assert execute(["crashtest", *words]) == 64
-    assert "--since HEAD: git cannot compare" in capsys.readouterr().err
+    assert "--since HEAD: git cannot compare" in refusal("crashtest", *words, cwd=tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
@@ -96,15 +95,15 @@ def test_without_git_it_says_so(project: Path, monkeypatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(supported()), reason=supported())
-def test_only_points_at_changed_lines_are_tried_and_a_few_others(project: Path, capsys) -> None:
-    report = tried(capsys)
+def test_only_points_at_changed_lines_are_tried_and_a_few_others(project: Path) -> None:
+    report = tried()
     few = points_of(report)
     assert len(few) == 3
     assert "exit" in few
     assert report["claim"]["strength"] == "sampled"
     assert report["guarantee"].startswith("not refuted (3 of ")
     (project / "job.py").write_text(JOB.replace('open("log", "a").close()', 'open("log", "w").close()'))
-    report = tried(capsys)
+    report = tried()
     # Which three points are the important ones depends on whether the reader, a shell, is quick enough to be asked at
     # every effect.
     points = points_of(report)

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command import labkit, refusal
 
 from labkit import lab
-from labkit.cli import execute
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading
@@ -341,60 +341,45 @@ def test_what_a_simulated_run_is_called_does_not_matter() -> None:
     assert ET.fromstring(lab.export(trace, "svg")).tag.endswith("svg")
 
 
-def test_the_verb_prints_or_writes_the_same(
-    tmp_path: Path, outcome: Outcome, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verb_prints_or_writes_the_same(tmp_path: Path, outcome: Outcome) -> None:
     trace = str(every()["pipeline.jump_back"].trace)
     (tmp_path / "trace.txt").write_text(trace)
-    for words in (trace, "pipeline.jump_back", str(tmp_path / "trace.txt")):
-        assert execute(["export", words, "--as", "shiviz"]) == 0
-        assert capsys.readouterr().out == lab.export(trace, "shiviz")
+    for words in (trace, "pipeline.jump_back", tmp_path / "trace.txt"):
+        assert labkit("export", words, "--as", "shiviz") == (0, lab.export(trace, "shiviz"), "")
     for _ in range(2):
-        assert execute(["export", str(outcome.folder), "--as", "plantuml", "-o", str(tmp_path / "run.puml")]) == 0
+        assert labkit("export", outcome.folder, "--as", "plantuml", "-o", tmp_path / "run.puml") == (0, "", "")
         assert (tmp_path / "run.puml").read_text() == lab.export(outcome, "plantuml")
-    assert capsys.readouterr().out == ""
 
 
-def test_the_verb_answers_what_it_cannot_export_with_one_sentence(
-    tmp_path: Path, outcome: Outcome, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verb_answers_what_it_cannot_export_with_one_sentence(tmp_path: Path, outcome: Outcome) -> None:
     run = outcome.folder
     for damage in ('{"crashes": [{}], "readings": []}', '{"crashes": "x", "readings": []}', "[]", "{"):
         (run / "evidence.json").write_text(damage)
-        refused(capsys, str(run), "--as", "svg", names="damaged")
+        assert "damaged" in refusal("export", str(run), "--as", "svg")
     (run / "evidence.json").unlink()
-    refused(capsys, str(run), "--as", "svg", names="evidence.json is missing")
-    refused(capsys, str(tmp_path), "--as", "svg", names="verdict.json is missing")
-    refused(capsys, "pipeline~0~~start", "--as", "svg", names="version 0 of pipeline")
-    refused(capsys, "pipeline~1~~crash", "--as", "svg", names="step 1")
-    refused(capsys, str(tmp_path / "none" / "trace"), "--as", "svg", names="cannot be read")
-    refused(capsys, "x" * 5000, "--as", "svg", names="xxx")
-    refused(capsys, "nowhere", "--as", "svg", names="'nowhere'")
-    refused(capsys, "jump_back", "--as", "merm", names="mermaid")
-    refused(capsys, "jump_back", names="--as")
-    refused(capsys, "jump_back", "--as", "svg", "--out", str(tmp_path / "none" / "x"), names="--out")
-    refused(capsys, "jump_back", "--as", "svg", "--out", str(tmp_path), names="--out")
+    assert "evidence.json is missing" in refusal("export", str(run), "--as", "svg")
+    assert "verdict.json is missing" in refusal("export", str(tmp_path), "--as", "svg")
+    assert "version 0 of pipeline" in refusal("export", "pipeline~0~~start", "--as", "svg")
+    assert "step 1" in refusal("export", "pipeline~1~~crash", "--as", "svg")
+    assert "cannot be read" in refusal("export", str(tmp_path / "none" / "trace"), "--as", "svg")
+    assert "xxx" in refusal("export", "x" * 5000, "--as", "svg")
+    assert "'nowhere'" in refusal("export", "nowhere", "--as", "svg")
+    assert "mermaid" in refusal("export", "jump_back", "--as", "merm")
+    assert "--as" in refusal("export", "jump_back")
+    assert "--out" in refusal("export", "jump_back", "--as", "svg", "--out", str(tmp_path / "none" / "x"))
+    assert "--out" in refusal("export", "jump_back", "--as", "svg", "--out", str(tmp_path))
 
 
-def test_an_old_verdict_or_history_is_refused_too(outcome: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_old_verdict_or_history_is_refused_too(outcome: Outcome) -> None:
     for name in ("verdict.json", "history.jsonl"):
         whole = (outcome.folder / name).read_text()
         for damage in ("{}\x00", "[1]", '{"scenario": {}}', '{"scenario": {"strategy": "no"}}'):
             if name == "history.jsonl" and damage.startswith('{"scenario"'):
                 continue  # an entry may have more fields than are read
             (outcome.folder / name).write_text(damage)
-            refused(capsys, str(outcome.folder), "--as", "svg", names="damaged")
+            assert "damaged" in refusal("export", str(outcome.folder), "--as", "svg")
         (outcome.folder / name).write_text(whole)
-    assert execute(["export", str(outcome.folder), "--as", "svg"]) == 0
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str, names: str) -> None:
-    capsys.readouterr()
-    assert execute(["export", *words]) == 64
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert names in err
+    assert labkit("export", outcome.folder, "--as", "svg")[0] == 0
 
 
 def test_every_format_is_in_the_reference_and_in_the_docstring() -> None:
