@@ -2,14 +2,14 @@
 
 import os
 import sqlite3
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
+from other_processes import with_word
+from waiting import until
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
@@ -239,12 +239,7 @@ def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
         pytest.raises(ReaderFailed, match="took more than 1 s"),
     ):
         reader.values(1.0)
-    end = time.monotonic() + 5
-    while any(
-        "61.25" in process.info["cmdline"] for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]
-    ):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: not with_word("61.25"), "the end of its child", 5)
 
 
 LOCKED = """

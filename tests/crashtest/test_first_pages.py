@@ -6,12 +6,12 @@ import shlex
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("my_pipeline", "mail_sent_twice", "power_cut")
@@ -69,22 +69,15 @@ def provider(folder: Path) -> Iterator[None]:
         path.write_text(path.read_text().replace("8025", port))
     with subprocess.Popen([sys.executable, program], stderr=subprocess.DEVNULL) as server:
         try:
-            wait_for(int(port))
+            until(lambda: answers(int(port)), "the provider", 30)
             yield
         finally:
             server.kill()
 
 
-def wait_for(port: int) -> None:
-    finish = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < finish
-            time.sleep(0.05)
-        else:
-            return
+def answers(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.slow

@@ -1,15 +1,10 @@
 """Kafka by hand on a real broker: both readers side by side, timeouts, and a job that trusts its checkpoint or not."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
+from other_processes import until_killed, with_word
 from waiting import until
 
 from labkit import lab
@@ -151,18 +146,8 @@ sys.stdin.read()
 
 @pytest.mark.slow
 def test_a_private_broker_ends_with_a_killed_kernel(java: Java, broker: Kafka) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != addresses.KAFKA}
-    with subprocess.Popen(
-        [sys.executable, "-c", KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as kernel:
-        assert kernel.stdout is not None
-        assert kernel.stdout.readline().strip() == "written without a transaction"
-        folder = Path(kernel.stdout.readline().strip())
+    with until_killed(KERNEL, without=addresses.KAFKA) as line:
+        assert line() == "written without a transaction"
+        folder = Path(line())
         assert folder.is_dir()
-        kernel.send_signal(signal.SIGKILL)
-    end = time.monotonic() + PATIENCE
-    while folder.exists() or any(
-        str(folder) in " ".join(each.info["cmdline"] or []) for each in psutil.process_iter(["cmdline"])
-    ):
-        assert time.monotonic() < end, f"{folder} or a process in it is still there"
-        time.sleep(0.1)
+    until(lambda: not folder.exists() and not with_word(str(folder)), f"the end of {folder} and of every process in it")

@@ -1,24 +1,19 @@
 """SQL by hand on a real PostgreSQL: what the server says is what is shown, and nothing is left."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
+from other_processes import until_killed, with_word
+from waiting import until
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.host import addresses
 from labkit.teach.hands_on import private
 from labkit.teach.hands_on.postgres import Postgres
 from labkit.teach.hands_on.postgres import postgres as by_hand
-
-PATIENCE = 120.0
 
 
 @pytest.fixture
@@ -106,40 +101,24 @@ def test_what_was_prepared_and_forgotten_is_gone_with_the_next_call(server: Post
 KERNEL = """
 import sys
 from labkit import lab
+from labkit.teach.hands_on import private
 server = lab.postgres()
 session = server.session("me")
 session.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'x'")
 session.crash()
 print(server.kill().endswith("yes"))
 print(server.session("other").run("COMMIT PREPARED 'x'", "SELECT n FROM t").value)
-print(private.__file__ and private._private["LABKIT_POSTGRES"][1].folder, flush=True)
+print(private._private["LABKIT_POSTGRES"][1].folder, flush=True)
 sys.stdin.read()
 """
 
 
-def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != addresses.POSTGRES}
-    code = KERNEL.replace("import sys", "import sys\nfrom labkit.teach.hands_on import private", 1)
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as kernel:
-        assert kernel.stdout is not None
-        assert [kernel.stdout.readline().strip() for _ in range(2)] == ["True", "1"]
-        folder = Path(kernel.stdout.readline().strip())
+def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel() -> None:
+    with until_killed(KERNEL, without=addresses.POSTGRES) as line:
+        assert [line(), line()] == ["True", "1"]
+        folder = Path(line())
         assert folder.is_dir()
-        kernel.send_signal(signal.SIGKILL)
-    until_gone(folder)
-
-
-def until_gone(folder: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while folder.exists() or any(str(folder) in " ".join(each.info["cmdline"] or []) for each in processes()):
-        assert time.monotonic() < end, f"{folder} or a process in it is still there"
-        time.sleep(0.1)
-
-
-def processes() -> Iterator[psutil.Process]:
-    return psutil.process_iter(["cmdline"])
+    until(lambda: not folder.exists() and not with_word(str(folder)), f"the end of {folder} and of every process in it")
 
 
 def test_the_private_server_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,7 @@
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from other_processes import has_ended, until_killed
 from waiting import until
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
@@ -24,13 +22,6 @@ from labkit.host.servers.kafka_jars import BROKER
 from labkit.host.servers.kafka_metadata import is_ready, parse_address
 
 pytestmark = pytest.mark.slow
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True
 
 
 @pytest.fixture
@@ -51,7 +42,7 @@ def test_up_and_down_may_be_repeated_and_only_this_machine_reaches_it(service: K
     listening = [each.laddr for each in psutil.Process(first.pid).net_connections() if each.status == "LISTEN"]
     assert {str(place.ip).removeprefix("::ffff:") for place in listening} == {"127.0.0.1"}
     assert service.down().state == service.down().state == "down"
-    assert is_gone(first.pid)
+    assert has_ended(first.pid)
 
 
 def test_a_broker_that_was_killed_is_stale_and_comes_back_where_it_was(service: KafkaService) -> None:
@@ -88,15 +79,10 @@ service = KafkaService(Path(sys.argv[1]), tethered=True)
 print(service.up().pid, flush=True)
 sys.stdin.read()
 """
-    environment = {name: value for name, value in os.environ.items() if name != "LABKIT_KAFKA"}
-    command = [sys.executable, "-c", code, str(tmp_path / "kafka")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as owner:
-        assert owner.stdout is not None
-        broker = int(owner.stdout.readline())
-        assert not is_gone(broker)
-        owner.send_signal(signal.SIGKILL)
-        assert owner.wait(timeout=30) == -signal.SIGKILL
-    until(lambda: is_gone(broker), "the broker's end")
+    with until_killed(code, str(tmp_path / "kafka"), without="LABKIT_KAFKA") as line:
+        broker = int(line())
+        assert not has_ended(broker)
+    until(lambda: has_ended(broker), "the broker's end")
 
 
 def test_a_note_of_a_process_id_that_came_round_again_harms_nobody(

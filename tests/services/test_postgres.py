@@ -4,8 +4,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from types import SimpleNamespace
 import psutil
 import psycopg
 import pytest
+from other_processes import has_ended, until_killed
 from waiting import until
 
 from labkit.core.errors import ServiceUnavailable
@@ -47,18 +46,12 @@ def asked(address: str, question: str) -> object:
         return row[0]
 
 
-def gone(pid: int) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    return True
-
-
 def killed(server: PostgresService) -> int:
     """SIGKILL to the server's first process; the others end when they notice."""
     pid = server.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    until(lambda: gone(pid), "the death of the server")
+    until(lambda: has_ended(pid), "the death of the server")
     return pid
 
 
@@ -70,7 +63,7 @@ def test_up_and_down_may_be_repeated(cluster: PostgresService) -> None:
     assert asked(first.address, "SHOW max_prepared_transactions") == "64"
     for _ in range(2):
         assert cluster.down().state == cluster.status().state == "down"
-    assert gone(first.pid)
+    assert has_ended(first.pid)
     assert cluster.up().pid != first.pid
 
 
@@ -136,7 +129,7 @@ def test_a_stopped_server_does_not_answer_and_is_taken_down(
     ):
         up.up()
     assert up.down().state == "down"
-    assert gone(pid)
+    assert has_ended(pid)
 
 
 def test_several_that_start_it_at_once_get_the_same_server(cluster: PostgresService) -> None:
@@ -158,8 +151,8 @@ def test_two_labs_are_not_confused(up: PostgresService) -> None:
         assert other.pid != up.status().pid
         up.down()
         assert asked(other.address, "SELECT 1") == 1
-    assert gone(other.pid)
-    assert gone(other.guard)
+    assert has_ended(other.pid)
+    assert has_ended(other.guard)
     assert not Path(other.folder).exists()
 
 
@@ -167,15 +160,10 @@ def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:
     code = "import sys\nfrom labkit.host.servers.tethered import tethered_postgres\n"
     code += "with tethered_postgres('--no-sync') as s:\n"
     code += "    print(s.pid, s.guard, s.folder, flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        server, guard, folder = child.stdout.readline().split()
-        assert not gone(int(server))
-        child.kill()
-        assert child.wait() == -signal.SIGKILL
-    until(lambda: gone(int(server)) and gone(int(guard)), "the end of the server and its guard")
+    with until_killed(code) as line:
+        server, guard, folder = line().split()
+        assert not has_ended(int(server))
+    until(lambda: has_ended(int(server)) and has_ended(int(guard)), "the end of the server and its guard")
     assert not Path(folder).exists()
 
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from conducted import conducted
+from other_processes import until_killed
 from waiting import until
 
 from labkit.core.failpoints import Crash, FailPoint
@@ -211,10 +212,7 @@ def test_a_cluster_ends_with_the_process_that_asked_for_it():
         "with spark_cluster(workers=1) as cluster:\n"
         "    print(json.dumps([*cluster.sessions, cluster.guard]), flush=True)\n    sys.stdin.read()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as asking:
-        sessions: list[int] = json.loads(asking.stdout.readline())
+    with until_killed(code) as line:
+        sessions: list[int] = json.loads(line())
         assert all(map(session_members, sessions))
-        asking.kill()
     until(lambda: not any(map(session_members, sessions)), f"the end of the sessions {sessions}")

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import nbformat
 import psutil
 import pytest
+from other_processes import with_word
 from waiting import until
 
 from labkit import lab
@@ -52,11 +53,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def drivers_of(folder: Path) -> list[int]:
     """The processes that have this folder in their command: supervisors and their drivers."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        if any(str(folder) in word for word in process.info["cmdline"] or []):
-            found += [process.pid] if process.info["status"] != psutil.STATUS_ZOMBIE else []
-    return found
+    return with_word(str(folder))
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 import small_disk
 from hypothesis import given
 from hypothesis import strategies as st
+from other_processes import has_ended
 from plain_engine import PlainEngine
 from store_rows import HANDLE, prepare, row, written
 from waiting import until
@@ -72,16 +72,10 @@ def server(own: PostgresService, monkeypatch: pytest.MonkeyPatch) -> Iterator[Po
             connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
 
 
-def is_alive(pid: int) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 def kill(server: PostgresService) -> None:
     killed = server.kill()
     assert len(killed) > 3
-    until(lambda: not any(map(is_alive, killed)), "the end of every process of the server")
+    until(lambda: all(map(has_ended, killed)), "the end of every process of the server")
     assert server.status().state == "stale"
 
 
