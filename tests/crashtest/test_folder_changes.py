@@ -1,12 +1,12 @@
 """A file that changes although no effect names it makes the guarantee unknown, whatever the reason."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from watched_programs import run
 
 from labkit.core.judge import Guarantee
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
@@ -14,8 +14,6 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.folder_changes import changed, files_in, unnamed
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.host.syscalls import names
-from labkit.host.syscalls.calls import Answer, Call
-from labkit.host.syscalls.watching import watch
 
 pytestmark = pytest.mark.usefixtures("watched_calls")
 
@@ -83,15 +81,9 @@ def test_a_file_that_nobody_depends_on_or_outside_of_the_folders_does_not(job: P
 
 def files(program: str, place: Path) -> list[str]:
     """The changed files that no effect of a shell's program names."""
-    calls: list[Call] = []
-
-    def keep(call: Call) -> Answer:
-        calls.append(call)
-        return Answer.GO_ON
-
     folder = place / "store"
     before = files_in([folder])
-    watch(["/bin/sh", "-ec", program], folder=place, environment=dict(os.environ), output=place / "output", decide=keep)
+    _, calls = run(place, ["/bin/sh", "-ec", program])
     namer = Namer([folder])
     effects: list[Effect] = [each for call in calls if (each := namer.name(call)) is not None]
     after = files_in([folder])

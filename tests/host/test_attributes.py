@@ -8,52 +8,14 @@ import os
 import re
 import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from watched_programs import NUMBERS, python, run, shell
 
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.table import architecture
-from labkit.host.syscalls.watching import watch
+from labkit.host.syscalls.calls import Answer, Call, CallKind
 
 pytestmark = pytest.mark.usefixtures("watched_calls")
-HERE = architecture()
-NUMBERS = HERE.numbers if HERE else {}  # without an architecture that is known, no call is watched, and no test runs
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    return folder
-
-
-def go_on(_call: Call) -> Answer:
-    return Answer.GO_ON
-
-
-def run(
-    folder: Path, command: Sequence[str], decide: Callable[[Call], Answer] = go_on
-) -> tuple[WatchedRun, list[Call]]:
-    """The run, and every call of it."""
-    calls: list[Call] = []
-
-    def keep(call: Call) -> Answer:
-        calls.append(call)
-        return decide(call)
-
-    output = folder.parent / f"{folder.name}.out"
-    return watch(command, folder=folder, environment=dict(os.environ), output=output, decide=keep), calls
-
-
-def shell(folder: Path, text: str, decide: Callable[[Call], Answer] = go_on) -> tuple[WatchedRun, list[Call]]:
-    return run(folder, ["sh", "-c", text], decide)
-
-
-def python(folder: Path, text: str) -> tuple[WatchedRun, list[Call]]:
-    return run(folder, [sys.executable, "-I", "-S", "-c", textwrap.dedent(text)])
 
 
 def changed(calls: list[Call], folder: Path) -> list[str]:

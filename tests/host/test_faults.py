@@ -1,9 +1,7 @@
 """A held call suffers a fault: what the program gets, what its files and the server have, and what the evidence is."""
 
-import os
 import socket
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -11,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from watched_programs import output_of, python, shell
 
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.delivery import NO_ANSWER
 from labkit.host.syscalls.faults import Fault, TimedFault
-from labkit.host.syscalls.watching import watch
 
 pytestmark = pytest.mark.usefixtures("watched_calls")
 
@@ -31,11 +29,8 @@ def run(folder: Path, fault: Fault, kind: CallKind, text: str, *, number: int = 
             return fault if len(met) == number else Answer.GO_ON
         return Answer.GO_ON
 
-    output = folder.parent / f"{folder.name}.out"
-    output.touch()
-    command = [sys.executable, "-S", "-c", textwrap.dedent(text)]
-    ended = watch(command, folder=folder, environment=dict(os.environ), output=output, decide=decide)
-    return ended, output.read_text().strip()
+    ended, _ = python(folder, text, decide)
+    return ended, output_of(folder).read_text().strip()
 
 
 CAUGHT = """
@@ -199,13 +194,11 @@ def struck(folder: Path, decision: Decision, text: str, *, command: str = "") ->
     def decide(call: Call) -> Decision:
         return decision if call.kind is CallKind.CREATE and call.path.endswith("/here") else Answer.GO_ON
 
-    output = folder.parent / f"{folder.name}.out"
-    output.touch()
-    (folder.parent / f"{folder.name}.py").write_text(textwrap.dedent(text))
-    python = f"{sys.executable} -S -u {folder.parent / f'{folder.name}.py'}"
-    words = ["/bin/sh", "-c", command.format(python=python) or f"exec {python}"]
-    ended = watch(words, folder=folder, environment=dict(os.environ), output=output, decide=decide)
-    return ended, output.read_text().split()
+    program = folder.with_name(f"{folder.name}.py")
+    program.write_text(text)
+    start = f"{sys.executable} -S -u {program}"
+    ended, _ = shell(folder, command.format(python=start) or f"exec {start}", decide)
+    return ended, output_of(folder).read_text().split()
 
 
 CREATES = "open('here', 'w').close(); print('created')"

@@ -5,7 +5,6 @@ Every program is a real one under a real filter; the servers are real sockets of
 
 import ctypes
 import os
-import platform
 import re
 import shutil
 import signal
@@ -16,19 +15,20 @@ import tempfile
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from waiting import until
+from watched_programs import NUMBERS, go_on, python, run, shell
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.harness.leftovers import MARK, marked_processes
 from labkit.host.syscalls import guarding
 from labkit.host.syscalls.ahead import Ahead
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallKind
 from labkit.host.syscalls.support import kernel_of, refusal, supported
 from labkit.host.syscalls.table import ARCHITECTURES, QUESTIONS
 from labkit.host.syscalls.watching import watch
@@ -39,62 +39,18 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("watched_calls")
 
 
-def run(
-    folder: Path,
-    command: Sequence[str],
-    decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
-    **options: object,
-) -> tuple[WatchedRun, list[Call]]:
-    """The run, and every call of it."""
-    calls: list[Call] = []
-
-    def keep(call: Call) -> Answer:
-        calls.append(call)
-        return decide(call)
-
-    ended = watch(
-        command,
-        folder=folder,
-        environment={**os.environ, MARK: str(folder)},
-        output=folder.parent / f"{folder.name}.out",
-        decide=keep,
-        **options,  # type: ignore[arg-type]  # options by name, as the callee takes them
-    )
-    return ended, calls
-
-
-def shell(folder: Path, text: str, **options: object) -> tuple[WatchedRun, list[Call]]:
-    return run(folder, ["sh", "-c", text], **options)  # type: ignore[arg-type]  # options by name, as the callee takes them
-
-
-def python(folder: Path, text: str, **options: object) -> tuple[WatchedRun, list[Call]]:
-    program = textwrap.dedent(text)
-    return run(folder, [sys.executable, "-I", "-S", "-c", program], **options)  # type: ignore[arg-type]  # options by name, as the callee takes them
-
-
 def told(calls: Sequence[Call], folder: Path) -> list[str]:
     """The calls below a folder in a few words, in order."""
     return [
-        " ".join(filter(None, [each.kind.value, name(each.path), name(each.target)])).replace(f"{folder}/", "")
+        " ".join(filter(None, [each.kind.value, each.path, each.target])).replace(f"{folder}/", "")
         for each in calls
         if str(folder) in each.path + each.target or each.kind in (CallKind.SEND, CallKind.EXIT)
     ]
 
 
-def name(path: str) -> str:
-    return path
-
-
 def alive(folder: Path) -> list[int]:
     """Processes that were started by a watched command of this test."""
     return marked_processes(str(folder))
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    return folder
 
 
 # What is seen.
@@ -683,15 +639,14 @@ def test_a_command_that_was_started_ahead_counts_every_file_that_may_become_writ
     environment = {**os.environ, MARK: str(place)}
     words = [sys.executable, "-I", "-S", "-c", f"{waits}\n{MAPS}"]
     ahead = Ahead(words, folder=place, environment=environment, output=log)
-    ended = ahead.watch(lambda _call: Answer.GO_ON, begin=lambda: os.write(go, b"!"))
+    ended = ahead.watch(go_on, begin=lambda: os.write(go, b"!"))
     ahead.close()
     os.close(go)
     assert ended.unseen == {"mmap of a writable file": 1}
 
 
-def test_other_roots_and_mounts_are_counted_because_paths_then_name_other_files(place: Path) -> None:
-    ended, _ = python(
-        place,
+NOTED = {
+    "other roots and mounts, because paths then name other files": (
         """
         import ctypes, os
         libc = ctypes.CDLL(None)
@@ -702,62 +657,23 @@ def test_other_roots_and_mounts_are_counted_because_paths_then_name_other_files(
                 call()
             except OSError:
                 pass
-        """.replace("PIVOT", str(ARCHITECTURES[platform.machine()].numbers["pivot_root"])),
-    )
-    assert ended.status == 0
-    assert dict(ended.unseen) == {"chroot": 1, "pivot_root": 1, "a change of mounts": 3, "setns": 1}
-
-
-def test_the_write_hint_of_a_file_is_an_attribute_and_other_requests_of_fcntl_are_not_held(place: Path) -> None:
-    ended, calls = python(
-        place,
-        """
-        import fcntl, os, struct
-        file = os.open("f", os.O_RDWR | os.O_CREAT)
-        fcntl.fcntl(file, 1036, struct.pack("Q", 3))  # F_SET_RW_HINT
-        assert fcntl.fcntl(file, 1035, bytes(8)) == struct.pack("Q", 3)
-        fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
-        """,
-    )
-    assert ended.status == 0
-    assert told(calls, place) == ["create f", "attributes f", "exit"]
-
-
-def test_the_name_and_the_clock_of_the_machine_are_counted(place: Path) -> None:
-    ended, _ = python(
-        place,
+        """.replace("PIVOT", str(NUMBERS.get("pivot_root"))),
+        ["exit"],
+        {"chroot": 1, "pivot_root": 1, "a change of mounts": 3, "setns": 1},
+    ),
+    "the name and the clock of the machine": (
         """
         import ctypes
         libc = ctypes.CDLL(None)
         libc.sethostname(None, 9999)
         libc.setdomainname(None, 9999)
         libc.syscall(NUMBER, 99, None)
-        """.replace("NUMBER", str(ARCHITECTURES[platform.machine()].numbers["clock_settime"])),
-    )
-    assert ended.status == 0
-    assert dict(ended.unseen) == {"the name or the clock of the machine": 3}
-
-
-def test_allocated_blocks_count_although_size_and_contents_stay(place: Path) -> None:
-    ended, calls = python(
-        place,
-        """
-        import ctypes, os
-        file = os.open("f", os.O_RDWR | os.O_CREAT)
-        libc = ctypes.CDLL(None)
-        libc.fallocate(file, 1, ctypes.c_long(0), ctypes.c_long(4096))  # FALLOC_FL_KEEP_SIZE
-        os.posix_fallocate(file, 0, 4096)
-        os.posix_fallocate(file, 0, 4096)
-        """,
-    )
-    assert ended.status == 0
-    assert told(calls, place) == ["create f", "attributes f", "truncate f", "attributes f", "exit"]
-
-
-def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> None:
-    """Where another process may find it again: an object without a key dies with those who know its number."""
-    ended, calls = python(
-        place,
+        """.replace("NUMBER", str(NUMBERS.get("clock_settime"))),
+        ["exit"],
+        {"the name or the clock of the machine": 3},
+    ),
+    # An object without a key dies with those who know its number, and others may find it again.
+    "what outlives every process and is no file": (
         """
         import ctypes, os
         libc = ctypes.CDLL(None)
@@ -778,10 +694,43 @@ def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> N
             libc.msgrcv(queue, message, 1, 0, 0)
             libc.msgctl(queue, 0, None)
         """,
-    )
+        ["exit"],
+        {"SysV shared memory": 4, "SysV semaphores": 6, "a SysV message queue": 6},
+    ),
+    "the write hint of a file, and no other request of fcntl": (
+        """
+        import fcntl, os, struct
+        file = os.open("f", os.O_RDWR | os.O_CREAT)
+        fcntl.fcntl(file, 1036, struct.pack("Q", 3))  # F_SET_RW_HINT
+        assert fcntl.fcntl(file, 1035, bytes(8)) == struct.pack("Q", 3)
+        fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
+        """,
+        ["create f", "attributes f", "exit"],
+        {},
+    ),
+    "allocated blocks, although size and contents stay": (
+        """
+        import ctypes, os
+        file = os.open("f", os.O_RDWR | os.O_CREAT)
+        libc = ctypes.CDLL(None)
+        libc.fallocate(file, 1, ctypes.c_long(0), ctypes.c_long(4096))  # FALLOC_FL_KEEP_SIZE
+        os.posix_fallocate(file, 0, 4096)
+        os.posix_fallocate(file, 0, 4096)
+        """,
+        ["create f", "attributes f", "truncate f", "attributes f", "exit"],
+        {},
+    ),
+}
+"""Programs, each with the calls that are seen, and how often something was noted that cannot be followed."""
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_what_a_later_start_may_find_is_seen_or_counted(place: Path, name: str) -> None:
+    text, seen, counted = NOTED[name]
+    ended, calls = python(place, text)
     assert ended.status == 0
-    assert dict(ended.unseen) == {"SysV shared memory": 4, "SysV semaphores": 6, "a SysV message queue": 6}
-    assert told(calls, place) == ["exit"]
+    assert told(calls, place) == seen
+    assert dict(ended.unseen) == counted
 
 
 def test_what_only_exists_is_a_mark_too(place: Path) -> None:
@@ -904,7 +853,7 @@ def test_a_machine_that_cannot_is_told_in_one_sentence(
     assert said in sentence
     assert sentence.endswith(".")
     with pytest.raises(ServiceUnavailable, match=re.escape(said)):
-        watch(["true"], folder=Path(), environment={}, output=Path("never"), decide=lambda _call: Answer.GO_ON)
+        watch(["true"], folder=Path(), environment={}, output=Path("never"), decide=go_on)
     assert not Path("never").exists()
 
 
@@ -924,13 +873,7 @@ def test_releases_of_kernels() -> None:
 )
 def test_a_command_that_cannot_be_started(place: Path, command: list[str], folder: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        watch(
-            command,
-            folder=place / folder,
-            environment=dict(os.environ),
-            output=place.with_name("out"),
-            decide=lambda _call: Answer.GO_ON,
-        )
+        watch(command, folder=place / folder, environment=dict(os.environ), output=place.with_name("out"), decide=go_on)
 
 
 # The tables.

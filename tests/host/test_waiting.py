@@ -1,15 +1,14 @@
 """Which real programs can go on while one of their threads is held: the order of the others is left to chance."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from watched_programs import output_of, shell
 
 from labkit.host.syscalls.calls import Answer, Call, CallKind
 from labkit.host.syscalls.waiting import others_can_go_on
-from labkit.host.syscalls.watching import watch
 
 pytestmark = pytest.mark.usefixtures("watched_calls")
 
@@ -42,7 +41,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("command", PROGRAMS)
-def test_others_can_go_on_only_if_they_do_not_wait_without_a_limit(command: str, tmp_path: Path) -> None:
+def test_others_can_go_on_only_if_they_do_not_wait_without_a_limit(command: str, place: Path) -> None:
     seen = []
 
     def decide(call: Call) -> Answer:
@@ -50,47 +49,31 @@ def test_others_can_go_on_only_if_they_do_not_wait_without_a_limit(command: str,
             seen.append(others_can_go_on(call.pid, call.process))
         return Answer.GO_ON
 
-    folder = tmp_path / "work"
-    folder.mkdir()
-    output = tmp_path / "output"
-    ended = watch(["/bin/sh", "-c", command], folder=folder, environment=os.environ, output=output, decide=decide)
-    assert ended.status == 0, output.read_text()
+    ended, _ = shell(place, command, decide)
+    assert ended.status == 0, output_of(place).read_text()
     assert seen == [PROGRAMS[command]]
 
 
-def test_a_call_that_is_held_happens_never_and_the_others_go_on(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    calls: list[Call] = []
+def hold(call: Call) -> Answer:
+    return Answer.HOLD if call.path.endswith("/made") else Answer.GO_ON
 
-    def decide(call: Call) -> Answer:
-        calls.append(call)
-        return Answer.HOLD if call.path.endswith("/made") else Answer.GO_ON
 
+def test_a_call_that_is_held_happens_never_and_the_others_go_on(place: Path) -> None:
     def tick() -> Answer:
-        return Answer.KILL if any(call.path.endswith("/after") for call in calls) else Answer.GO_ON
+        return Answer.KILL if (place / "after").exists() else Answer.GO_ON
 
-    command = ["/bin/sh", "-c", "touch made & touch before; touch after; sleep 60"]
-    output = tmp_path / "output"
-    ended = watch(command, folder=folder, environment=os.environ, output=output, decide=decide, tick=tick)
+    ended, _ = shell(place, "touch made & touch before; touch after; sleep 60", hold, tick=tick)
     assert ended.held is not None
     assert ended.held.path.endswith("/made")
-    assert not (folder / "made").exists()
-    assert (folder / "before").exists()
+    assert not (place / "made").exists()
+    assert (place / "before").exists()
     assert ended.emptied is not None
     assert ended.emptied.left == []
     assert subprocess.run(["pgrep", "-f", "touch made & touch before"], check=False).returncode == 1
 
 
-def test_a_held_process_that_its_program_ends_was_not_held_at_the_kill(tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    folder.mkdir()
-
-    def hold(call: Call) -> Answer:
-        return Answer.HOLD if call.path.endswith("/made") else Answer.GO_ON
-
-    command = ["/bin/sh", "-c", "touch made & sleep 0.2; kill -9 $!; wait $!; touch after"]
-    ended = watch(command, folder=folder, environment=os.environ, output=tmp_path / "output", decide=hold)
+def test_a_held_process_that_its_program_ends_was_not_held_at_the_kill(place: Path) -> None:
+    ended, _ = shell(place, "touch made & sleep 0.2; kill -9 $!; wait $!; touch after", hold)
     assert ended.held is None
     assert ended.status == 0
-    assert [each.name for each in folder.iterdir()] == ["after"]
+    assert [each.name for each in place.iterdir()] == ["after"]
