@@ -1,14 +1,10 @@
-"""What only a real PostgreSQL can show: orphans and their locks, zombies, a server that dies, rights, and names."""
+"""What only a real PostgreSQL can show: orphans and their locks, a server that dies, rights, and names."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -29,7 +25,6 @@ from labkit.host import addresses
 from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres import PostgresService
 from labkit.host.servers.tethered import _fresh_folder
-from labkit.sinks import coordinate
 from labkit.stores.contract import Handle
 from labkit.stores.postgres import prepared as postgres_prepared
 from labkit.stores.postgres import schema as postgres_schema
@@ -240,96 +235,6 @@ def test_what_somebody_commits_by_hand_is_seen_and_need_not_be_committed(
     by_hand.execute(f"COMMIT PREPARED '{postgres_schema.gid_of(store.schema, HANDLE)}'")
     store.commit(HANDLE)
     assert (list(store.history()), list(store.hidden()), store.prepared("q")) == ([row(0)], [], [])
-
-
-# Zombies
-
-ZOMBIE = """
-import sys
-from pathlib import Path
-from labkit.core.errors import LabError
-from labkit.core.records import Observation
-from labkit.stores.contract import Handle
-from labkit.stores.postgres.store import PostgresStore
-
-store = PostgresStore(Path(sys.argv[1]))
-store.fence("q", 1)
-row = Observation(0, "hello", 1, 0, 1)
-done = store.begin(Handle("q", 0, 0, 1, 1))
-done.write(row)
-done.prepare()
-half = store.begin(Handle("q", 0, 1, 1, 2))
-half.write(row)
-marking = store.transaction(Handle("q", 7, 0, 1, 0))
-write = marking.__enter__()
-write(row)
-print("parked", flush=True)
-sys.stdin.readline()
-
-def told(step):
-    try:
-        step()
-        print("done", flush=True)
-    except LabError as error:
-        print(error, flush=True)
-
-def new():
-    late = store.begin(Handle("q", 1, 0, 1, 3))
-    late.write(row)
-    late.prepare()
-
-def mark():
-    with store.transaction(Handle("q", 8, 0, 1, 0)) as write:
-        write(row)
-
-for step in (half.prepare, lambda: store.commit(Handle("q", 0, 0, 1, 1)), new, mark):
-    told(step)
-told(lambda: marking.__exit__(None, None, None))
-"""
-
-
-def test_a_zombie_can_write_nothing_more_once_it_was_replaced(
-    place: Path, store: PostgresStore, tmp_path: Path
-) -> None:
-    """SIGSTOP, a new driver that recovers and goes on, SIGCONT."""
-    command = [sys.executable, "-c", ZOMBIE, str(place)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as zombie:
-        assert zombie.stdout.readline() == "parked\n"
-        os.kill(zombie.pid, signal.SIGSTOP)
-        try:
-            _replace(place, tmp_path)
-            zombie.stdin.write("go\n")
-            zombie.stdin.flush()
-        finally:
-            os.kill(zombie.pid, signal.SIGCONT)
-        half, done, new, mark, marking = zombie.stdout.read().splitlines()
-    assert "aborted while it was open" in half
-    assert "is not prepared, so it cannot be committed" in done
-    assert "Driver 1 of the query q was replaced" in new
-    assert "Driver 1 of the query q was replaced" in mark
-    assert "ended the connection" in marking or "terminating connection" in marking
-    assert (list(store.history()), store.prepared("q")) == ([row(5), row(6)], [])
-    with pytest.raises(JobFailed, match="Driver 1 of the query q was replaced by a later one"):
-        store.fence("q", 1)
-
-
-def _replace(place: Path, folder: Path) -> None:
-    """What the next driver does: it fences, resolves, and writes where the zombie's transaction holds the marker."""
-    options: dict[str, Any] = {
-        "store": "postgres",
-        "location": place,
-        "query": "q",
-        "incarnation": 2,
-        "log": folder / "log",
-    }
-    new = coordinate(Strategy.TWO_PHASE, Order.DECISION, **options)
-    assert len(list(new.recover(None))) == 2
-    store = new.sink.store
-    prepare(store, HANDLE._replace(incarnation=2), 5)
-    store.commit(HANDLE._replace(incarnation=2))
-    with store.transaction(Handle("q", 7, 0, 2, 0)) as write:
-        write(row(6))
-    store.close()
 
 
 # A server that dies
