@@ -33,6 +33,25 @@ class Files:
         self._files.prevented()
 
 
+def taken(folder: Path, *contents: dict[str, str]) -> list[State]:
+    """The states of a folder whose files get these contents, one set after the other."""
+    files, found = Files(folder), []
+    for path in dict.fromkeys(path for each in contents for path in each):
+        files.look(CallKind.CREATE, path)
+    for each in contents:
+        for path, text in each.items():
+            (folder / path).write_text(text)
+        found.append(files.look(CallKind.EXIT, ""))
+    return found
+
+
+def learned(*states: State) -> Comparison:
+    """A comparison that has seen these states at the same point."""
+    comparison = Comparison()
+    comparison.learn([{"exit": each} for each in states])
+    return comparison
+
+
 def set_no_dump(file: Path) -> None:
     """Do as `chattr +d` does."""
     with file.open() as opened:
@@ -147,19 +166,15 @@ def test_ids_in_names_caches_and_the_name_of_the_folder_are_not_compared(tmp_pat
 def test_contents_that_differ_by_chance_are_compared_as_far_as_they_agree(
     tmp_path: Path, one: str, other: str, third: str, is_equal: bool
 ) -> None:
-    taken, files = [], Files(tmp_path)
-    files.look(CallKind.CREATE, "a")
-    for text in (one, other, third):
-        (tmp_path / "a").write_text(text)
-        taken.append(files.look(CallKind.EXIT, ""))
+    first, second, last = taken(tmp_path, {"a": one}, {"a": other}, {"a": third})
     comparison = Comparison()
-    assert comparison.key(taken[0]) != comparison.key(taken[1])
-    longest = {"write a #1": taken[0], "exit": taken[0]}
-    assert comparison.learn([longest, {"write a #1": taken[1]}, {"write b #1": {}}]) == [taken[0], taken[0]]
-    assert comparison.key(taken[0]) == comparison.key(taken[1])
-    assert (comparison.key(taken[2]) == comparison.key(taken[0])) is is_equal
+    assert comparison.key(first) != comparison.key(second)
+    longest = {"write a #1": first, "exit": first}
+    assert comparison.learn([longest, {"write a #1": second}, {"write b #1": {}}]) == [first, first]
+    assert comparison.key(first) == comparison.key(second)
+    assert (comparison.key(last) == comparison.key(first)) is is_equal
     assert comparison.blurred() == ([] if "1764" in one else ["a"])
-    assert comparison.key(taken[2], left_out={"a"}) == comparison.key({})
+    assert comparison.key(last, left_out={"a"}) == comparison.key({})
 
 
 ONE, TWO = "123e4567-e89b-12d3-a456-426614174000", "00112233-4455-6677-8899-aabbccddeeff"
@@ -170,17 +185,9 @@ def test_ids_may_differ_but_those_that_were_equal_must_be_equal(
     tmp_path: Path, owner: str, noted: str, is_equal: bool
 ) -> None:
     """A start may compare the id in one file with that in another."""
-    files = Files(tmp_path)
-    files.look(CallKind.CREATE, "owner")
-    files.look(CallKind.CREATE, "work")
-    taken = []
-    for first, second in ((ONE, ONE), (owner, noted)):
-        (tmp_path / "owner").write_text(first)
-        (tmp_path / "work").write_text(f"{second} 7")
-        taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{"write x #1": taken[0]}, {"write x #1": taken[1]}])
-    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+    states = taken(tmp_path, {"owner": ONE, "work": f"{ONE} 7"}, {"owner": owner, "work": f"{noted} 7"})
+    one, other = map(learned(*states).key, states)
+    assert (one == other) is is_equal
 
 
 @pytest.mark.parametrize(("name", "content", "is_equal"), [(TWO, "1", True), (TWO, "2", False), ("other", "1", False)])
@@ -188,32 +195,23 @@ def test_one_more_file_is_a_new_state_unless_only_its_name_differs(
     tmp_path: Path, name: str, content: str, is_equal: bool
 ) -> None:
     """Each crash may leave one more temporary file, so otherwise new states would never end."""
-    files = Files(tmp_path)
-    files.look(CallKind.CREATE, f"part-{ONE}")
-    files.look(CallKind.CREATE, f"part-{name}")
-    taken = []
-    for each, text in ((ONE, "1"), (name, content)):
-        (tmp_path / f"part-{each}").write_text(text)
-        taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{}])
-    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+    states = taken(tmp_path, {f"part-{ONE}": "1"}, {f"part-{name}": content})
+    one, other = map(learned({}).key, states)
+    assert (one == other) is is_equal
 
 
 @pytest.mark.parametrize(("value", "is_equal"), [(1, True), (2, False)])
 def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Path, value: int, is_equal: bool) -> None:
     files = Files(tmp_path)
     files.look(CallKind.CREATE, "rows.db")
-    taken = []
+    states = []
     with closing(sqlite3.connect(tmp_path / "rows.db")) as database:
         fill, change, restore = "INSERT INTO rows VALUES (1)", "UPDATE rows SET id = 3", f"UPDATE rows SET id = {value}"
         for command in ("CREATE TABLE rows (id)", fill, change, restore):
             with database:
                 database.execute(command)
-            taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{}])
-    keys = list(map(comparison.key, taken))
+            states.append(files.look(CallKind.EXIT, ""))
+    keys = list(map(learned({}).key, states))
     assert keys[1] not in (keys[0], keys[2])
     assert (keys[1] == keys[3]) is is_equal
 
@@ -221,20 +219,14 @@ def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Pa
 @pytest.mark.parametrize(("named", "is_equal"), [(ONE, True), (TWO, False)])
 def test_an_id_in_a_name_belongs_to_an_equal_one_in_a_file(tmp_path: Path, named: str, is_equal: bool) -> None:
     """A manifest that names a file that is gone differs from one whose file is there."""
-    taken = []
+    states = []
     for number, (kept, listed) in enumerate(((TWO, TWO), (ONE, named))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        files = Files(folder)
-        for path, text in ((f"data-{kept}", "1 apple"), ("data-ffffffff-0000-4455-6677-8899aabbccdd", "")):
-            files.look(CallKind.CREATE, path)
-            (folder / path).write_text(text)
-        files.look(CallKind.CREATE, "manifest")
-        (folder / "manifest").write_text(listed)
-        taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{"write x #1": each} for each in taken])
-    assert (comparison.key(taken[0]) == comparison.key(taken[1])) is is_equal
+        other = "data-ffffffff-0000-4455-6677-8899aabbccdd"
+        states += taken(folder, {f"data-{kept}": "1 apple", other: "", "manifest": listed})
+    one, two = map(learned(*states).key, states)
+    assert (one == two) is is_equal
 
 
 def test_the_order_of_the_last_writes_is_known_and_a_rename_keeps_it(tmp_path: Path) -> None:
@@ -255,17 +247,11 @@ def test_the_order_of_the_last_writes_is_known_and_a_rename_keeps_it(tmp_path: P
 
 @pytest.mark.parametrize("text", ["1764029102.{}", "1764029102{}", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.{{}}Z"])
 def test_the_order_of_times_in_contents_is_known(tmp_path: Path, text: str) -> None:
-    files, taken = Files(tmp_path), []
-    for path in ("a", "b"):
-        files.look(CallKind.CREATE, path)
-    for first, second in (("123", "124"), ("130", "199"), ("200", "150"), ("201", "201")):
-        (tmp_path / "a").write_text(f"at {text.format(first)}")
-        (tmp_path / "b").write_text(f"at {text.format(second)}")
-        taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{"exit": each} for each in taken])
-    assert len({comparison.key(each) for each in taken}) == 1
-    orders = [comparison.order(each) for each in taken]
+    times = (("123", "124"), ("130", "199"), ("200", "150"), ("201", "201"))
+    states = taken(tmp_path, *({"a": f"at {text.format(one)}", "b": f"at {text.format(two)}"} for one, two in times))
+    comparison = learned(*states)
+    assert len(set(map(comparison.key, states))) == 1
+    orders = list(map(comparison.order, states))
     assert orders[0] == orders[1]
     assert len(set(orders)) == 3
     assert comparison.blurred() == []
@@ -276,29 +262,19 @@ def test_the_order_of_times_in_contents_is_known(tmp_path: Path, text: str) -> N
 def test_where_contents_differ_by_chance_attributes_still_count(
     tmp_path: Path, texts: tuple[str, str], change: str
 ) -> None:
-    file, files, taken = tmp_path / "a", Files(tmp_path), []
+    file, files, states = tmp_path / "a", Files(tmp_path), []
     files.look(CallKind.CREATE, "a")
     for text in texts:
         file.write_text(text)
-        taken.append(files.look(CallKind.EXIT, ""))
+        states.append(files.look(CallKind.EXIT, ""))
     CHANGES[change](file)
-    taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{"exit": each} for each in taken[:2]])
-    one, other, changed = map(comparison.key, taken)
+    states.append(files.look(CallKind.EXIT, ""))
+    one, other, changed = map(learned(*states[:2]).key, states)
     assert one == other != changed
 
 
 def test_a_number_that_is_all_of_a_file_is_compared(tmp_path: Path) -> None:
     """In a folder's name it would be the number of an entry, which is masked."""
-    files, taken = Files(tmp_path), []
-    files.look(CallKind.CREATE, "1")
-    files.look(CallKind.CREATE, "2")
-    for one, other in ((ONE, "3"), (TWO, "3"), (ONE, "4")):
-        (tmp_path / "1").write_text(one)
-        (tmp_path / "2").write_text(other)
-        taken.append(files.look(CallKind.EXIT, ""))
-    comparison = Comparison()
-    comparison.learn([{"exit": each} for each in taken[:2]])
-    one, other, counted = map(comparison.key, taken)
+    states = taken(tmp_path, {"1": ONE, "2": "3"}, {"1": TWO, "2": "3"}, {"1": ONE, "2": "4"})
+    one, other, counted = map(learned(*states[:2]).key, states)
     assert one == other != counted
