@@ -5,6 +5,7 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,59 +50,45 @@ def test_java_is_told_with_version_and_place(tmp_path: Path) -> None:
     assert finding("Java", tmp_path).detail == "17.0.15 (JAVA_HOME: /jdk/bin/java)"
 
 
-def fails(name: str, folder: Path, *said: str) -> None:
-    """The finding is not ok, says these words, knows a remedy, and makes the exit code 69."""
+def fails(name: str, folder: Path, said: str) -> None:
+    """The finding is not ok, says this, knows a remedy, and makes the exit code 69 if it is required."""
     found = finding(name, folder)
     assert not found.ok
     assert found.remedy
-    for words in said:
-        assert words in found.detail
+    assert said in found.detail
     assert exit_code([found]) == (69 if found.required else 0)
 
 
-def test_an_old_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "version_info", (3, 10, 4, "final", 0))
-    fails("Python", tmp_path, "3.10.4")
+def raises(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
-def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> Java:
-        raise ServiceUnavailable("No Java 17 or newer was found.")
+LACKING: dict[str, tuple[object, str, object, str]] = {
+    "Python": (sys, "version_info", (3, 10, 4, "final", 0), "3.10.4"),
+    "Java": (doctor, "find_java", raises(ServiceUnavailable("No Java 17 or newer.")), "No Java 17 or newer."),
+    "PySpark": (doctor, "version", raises(PackageNotFoundError("pyspark")), "not installed"),
+    "memory": (psutil, "virtual_memory", lambda: SimpleNamespace(available=900_000_000), "0.9 GB"),
+    "disk": (shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000_000), "0.1 GB"),
+    "loopback ports": (socket.socket, "bind", raises(PermissionError(13, "Permission denied")), "Permission denied"),
+    "Chromium": (shutil, "which", lambda *_, **__: None, "not on PATH"),
+}
+"""What can be missing: what then has which other value here, and what the doctor says of it."""
 
-    monkeypatch.setattr(doctor, "find_java", missing)
-    fails("Java", tmp_path, "No Java 17 or newer was found.")
 
-
-def test_no_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(doctor, "version", missing)
-    fails("PySpark", tmp_path, "not installed")
+@pytest.mark.parametrize("name", LACKING)
+def test_what_is_missing_is_told_with_a_remedy(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    *other, said = LACKING[name]
+    monkeypatch.setattr(*other)
+    fails(name, tmp_path, said)
 
 
 @pytest.mark.parametrize(("read", "ok"), [("3.5.6", False), ("4.2.0", True), ("4.3.0.dev1", True), ("4.10.0", False)])
 def test_a_pyspark_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, ok: bool) -> None:
     monkeypatch.setattr(doctor, "version", lambda _: read)
     assert finding("PySpark", tmp_path).ok is ok
-
-
-def test_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=900_000_000))
-    fails("memory", tmp_path, "0.9 GB")
-
-
-def test_little_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000_000))
-    fails("disk", tmp_path, "0.1 GB")
-
-
-def test_no_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(socket.socket, "bind", refuse)
-    fails("loopback ports", tmp_path, "Permission denied")
 
 
 def test_a_runs_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -112,11 +99,6 @@ def test_a_runs_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_temporary_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
     fails("temporary folder", tmp_path, "gone")
-
-
-def test_no_browser_is_told_and_required_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    fails("Chromium", tmp_path, "not on PATH")
 
 
 def test_system_calls_that_cannot_be_watched_are_told_and_hinder_nobody(
