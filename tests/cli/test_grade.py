@@ -1,20 +1,14 @@
 """`labkit grade` and `labkit release` at the command line: bad input is one sentence and exit code 64."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import submitted
+from command import apart, refusal
 
 from labkit.core.errors import InvalidInput
 from labkit.grading.grade import grade
 from labkit.grading.order import Order
-
-
-def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "labkit", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +29,7 @@ def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     course = [] if "--course" in options else ["--course", submitted.COURSE]
-    said = labkit("grade", tmp_path / "in", "--out", tmp_path / "out", *course, *options)
-    assert said.returncode == 64
-    assert says in said.stderr
-    assert said.stderr.count("\n") == 1
+    assert says in refusal("grade", tmp_path / "in", "--out", tmp_path / "out", *course, *options)
     assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out" / "records").iterdir())
 
 
@@ -67,16 +58,16 @@ def test_what_holds_no_submission_is_refused_before_anything_is_written(
 def test_a_batch_at_the_command_line(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     submitted.hand_in(tmp_path / "in", "bob", submitted.answers(dedup=submitted.WRONG["01-dedup"]))
-    arguments = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--course", submitted.COURSE)
-    said = labkit(*arguments)
-    assert said.returncode == 0
-    assert said.stdout.startswith("2 submissions graded")
-    assert "Isolation: " in said.stdout
-    assert "2 of 2" in said.stderr
-    assert "2 students have texts" in said.stdout
+    arguments = ("grade", f"{tmp_path}/in", "--out", f"{tmp_path}/out", "--course", str(submitted.COURSE))
+    code, out, words = apart(*arguments)
+    assert code == 0
+    assert out.startswith("2 submissions graded")
+    assert "Isolation: " in out
+    assert "2 of 2" in words
+    assert "2 students have texts" in out
     page = (tmp_path / "out" / "feedback" / "bob--feedback.html").read_text()
     assert "seen gives another value." in page
     assert "4 of 6 points" in page or "4 of 8 points" in page
     summary = (tmp_path / "out" / "summary.html").read_text()
     assert "1 × seen gives another value." in summary
-    assert labkit(*arguments).stdout.startswith("0 submissions graded; 2 had not changed")
+    assert apart(*arguments)[1].startswith("0 submissions graded; 2 had not changed")

@@ -1,15 +1,13 @@
 """`labkit services`: a server of the lab's own in the user's cache, and one of the user's that is only looked at."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from command import apart
 from other_processes import has_ended
 
 from labkit.cli import services
@@ -30,16 +28,7 @@ def labkit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Labkit]:
     cache.chmod(0o755)
 
     def run(*arguments: str, **environment: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "labkit", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=cache,
-            env=os.environ | {"XDG_CACHE_HOME": str(cache)} | environment,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+        return apart(*arguments, cwd=cache, **{"XDG_CACHE_HOME": str(cache)} | environment)
 
     yield run
     if any(cache.iterdir()):

@@ -1,10 +1,8 @@
 """`labkit crashtest` and `pytest --crashtest`: exit codes, files, one sentence for what cannot be tested."""
 
 import json
-import os
 import shlex
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -14,15 +12,13 @@ import yaml
 from build_sinks import ROOT, SINKS
 from choosing import variant_but
 from command import refusal
+from modules import run_module
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    environment = dict(os.environ, SINK_STORE=str(folder / "store"), PYTHONPATH=str(ROOT))
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return run_module(*words, cwd=folder, SINK_STORE=str(folder / "store"))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +70,6 @@ def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_pa
             assert words[at + 1] == "not-refuted"
             words[at : at + 2] = ["--only", "rename checkpoint/commits/<n> #1", "--seconds", "900"]
         done = run(tmp_path, *words)
-        print(done.stdout, done.stderr)
         assert done.returncode == 0, step["name"]
         ran.append(words[1])
     assert ran == ["doctor", "crashtest"]
@@ -109,7 +104,6 @@ def test_a_sink_that_does_not_even_do_without_a_crash(tmp_path: Path, kind: str)
     done = run(
         tmp_path, "labkit", "crashtest", "sink.py:sink", "--batches", "2", "--limit", "4" if kind == "hangs" else "60"
     )
-    print(done.stdout, done.stderr)
     assert done.returncode == 64
     assert sentence in done.stderr
 
@@ -123,13 +117,8 @@ def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
     """The documented sample as it is: workers run where plain Spark's do."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SINK_STORE", raising=False)
-    words = ["-m", "labkit", "crashtest", f"{SINKS}/wrong_partitions.py:Writer"]
-    more = ["--quick", "--only", "rename checkpoint/commits/<n> #1", "--expect", "exactly-once"]
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    done = subprocess.run(
-        [sys.executable, *words, *more, "--json"], env=environment, capture_output=True, text=True, check=False
-    )
-    print(done.stdout, done.stderr)
+    words = ["labkit", "crashtest", f"{SINKS}/wrong_partitions.py:Writer", "--json"]
+    done = run_module(*words, "--quick", "--only", "rename checkpoint/commits/<n> #1", "--expect", "exactly-once")
     assert done.returncode == 1
     assert json.loads(done.stdout)["claim"]["at_best"] == "at-least-once"
 
@@ -163,7 +152,6 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     (tmp_path / "sink.py").write_text(NOISY)
     words = ["labkit", "crashtest", "sink.py:sink", "--json", "--batches", "2"]
     done = run(tmp_path, *words, "--only", "rename checkpoint/commits/<n> #1", "--only", "fresh_checkpoint")
-    print(done.stdout, done.stderr)
     report = json.loads(done.stdout)
     assert done.returncode == 0
     assert report["claim"] == {"strength": "sampled", "at_best": "exactly-once"}

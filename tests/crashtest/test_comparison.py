@@ -205,7 +205,6 @@ class Runner:
         environment = {name: self._filled(value) for name, value in step["env"].items()}
         more = {
             "PATH": f"{programs}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
             "GITHUB_OUTPUT": str(self.output),
             "GITHUB_STEP_SUMMARY": str(self.place / "summary.md"),
             "GITHUB_WORKSPACE": str(self.checkout),

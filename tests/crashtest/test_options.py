@@ -15,6 +15,7 @@ import typer
 from hypothesis import HealthCheck, given
 from hypothesis import settings as load
 from hypothesis import strategies as st
+from modules import run_module
 from typer.testing import CliRunner
 
 from labkit.cli import crashtest as verb
@@ -242,18 +243,12 @@ def test_a_file_without_such_a_table_or_key_is_refused(tmp_path: Path, text: str
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["-m", "labkit", "crashtest"],
-        ["-m", "pytest", "-c", "pyproject.toml", "-p", "labkit.crashtest.plugin", "--crashtest"],
-    ],
+    [["labkit", "crashtest"], ["pytest", "-c", "pyproject.toml", "-p", "labkit.crashtest.plugin", "--crashtest"]],
 )
 def test_a_wrong_project_ends_before_anything_starts(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.labkit.crashtest]\ncommand = "true"\nignore = "a*"\n')
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    done = subprocess.run(
-        [sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == (64 if "labkit" in words[1] else pytest.ExitCode.USAGE_ERROR), done.stderr
+    done = run_module(*words, cwd=tmp_path)
+    assert done.returncode == (64 if "labkit" in words else pytest.ExitCode.USAGE_ERROR), done.stderr
     assert 'ignore = "a*": write a list, as in ["a*"].' in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 

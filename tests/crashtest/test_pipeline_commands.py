@@ -63,8 +63,7 @@ def sample(name: str, *more: str) -> list[str]:
 
 
 def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
     return done
 
@@ -269,15 +268,13 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
     """Starts a test of a pipeline in the folder, and kills the tester alone after so many seconds of it."""
     place = folder / "temporary"
     place.mkdir(exist_ok=True)
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PWD=str(folder), TMPDIR=str(place))
     tester = subprocess.Popen(
         sample("wrong_endless", "--limit", "30"),
         cwd=folder,
-        env=environment,
+        env=os.environ | {"PWD": str(folder), "TMPDIR": str(place)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    assert tester.stderr is not None
     tester.stderr.readline()  # the first run begins
     time.sleep(seconds)  # the moment is what is tried here
     os.kill(tester.pid, signal.SIGKILL)
@@ -296,14 +293,13 @@ def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signa
     try:
         tester = subprocess.Popen(
             sample("wrong_endless"),
-            env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(place)},
+            env=os.environ | {"TMPDIR": str(place)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
     finally:
         signal.signal(number, usual)
-    assert tester.stderr is not None
     tester.stderr.readline()  # the first run begins
     assert list(place.iterdir())
     tester.send_signal(number)
@@ -316,10 +312,7 @@ def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signa
 def test_a_test_that_is_stopped_reports_what_it_has_found() -> None:
     """The runs that had ended count, the rest is unknown, and nothing is exactly-once."""
     command = sample("right_one_transaction", "--out", "out", "--junit", "found.xml")
-    tester = subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert tester.stderr is not None
+    tester = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     ended = 0
     while ended < 4:
         ended += "nothing wrong: " in tester.stderr.readline()
@@ -341,10 +334,7 @@ def test_the_printed_command_repeats_the_run_from_any_folder(tmp_path: Path) -> 
     elsewhere = tmp_path / "else where"
     elsewhere.mkdir()
     command = line.removeprefix("repeat").strip().replace("labkit", f"{sys.executable} -m labkit", 1)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    again = subprocess.run(
-        ["/bin/sh", "-c", command], cwd=elsewhere, env=environment, capture_output=True, text=True, check=False
-    )
+    again = subprocess.run(["/bin/sh", "-c", command], cwd=elsewhere, capture_output=True, text=True, check=False)
     assert again.returncode == done.returncode
     assert "at-least-once" in again.stdout
     assert list(elsewhere.iterdir()) == []

@@ -1,14 +1,11 @@
 """`pytest --crashtest` makes the runs that `labkit crashtest` makes, and claims no more."""
 
-import os
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from modules import run_module
 
 JOB = """
 import os
@@ -51,11 +48,7 @@ def _place(watched_calls: None, nothing_is_left: None, tmp_path: Path, monkeypat
 
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":
-    every = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p", "labkit.crashtest.plugin", "--crashtest"]
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    done = subprocess.run([*every, *words], env=environment, capture_output=True, text=True, check=False)
-    print(done.stdout, done.stderr)
-    return done
+    return run_module("pytest", "-c", "pyproject.toml", "-p", "labkit.crashtest.plugin", "--crashtest", *words)
 
 
 @pytest.mark.variant

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 import small_disk
 from choosing import variant_but
+from command import apart
 from runners import PATIENCE, marked, running
 from waiting import until
 
@@ -239,9 +240,8 @@ def tell_all(pids: list[int], number: signal.Signals) -> None:
 
 
 def finished(folder: Path) -> dict:
-    command = [sys.executable, "-m", "labkit", "run", "--resume", str(folder), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    return {"code": done.returncode, "words": done.stderr} | (json.loads(done.stdout) if done.stdout else {})
+    code, out, words = apart("run", "--resume", str(folder), "--json")
+    return {"code": code, "words": words} | (json.loads(out) if out else {})
 
 
 @pytest.mark.variant

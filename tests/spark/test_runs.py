@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import apart
 from conducted import Outcomes, conducted
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -97,10 +98,8 @@ def test_two_runs_at_once_in_two_folders(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(tmp_path: Path):
-    command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
-    done = subprocess.run(
-        [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 1
-    assert "append on files: at-least-once" in done.stdout
-    assert "Traceback" not in done.stderr
+    crash = ("--crash", "sink.after_pre_commit@0")
+    code, out, words = apart("run", *crash, "--expect", "exactly-once", "--out", f"{tmp_path}/run")
+    assert code == 1
+    assert "append on files: at-least-once" in out
+    assert "Traceback" not in words

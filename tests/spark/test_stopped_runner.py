@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from choosing import variant_but
+from command import apart
 from runners import PATIENCE, marked, running
 from waiting import until
 
@@ -67,9 +66,8 @@ def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(phase: str, number: 
 def test_a_run_that_was_stopped_is_finished_by_resume(tmp_path: Path):
     folder = tmp_path / "run"
     stop(folder, "the second driver runs", signal.SIGKILL)
-    command = [sys.executable, "-m", "labkit", "run", "--resume", str(folder), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    code, out, words = apart("run", "--resume", str(folder), "--json")
+    assert code == 0, words
+    result = json.loads(out)
     assert (result["guarantee"], result["final"]) == ("exactly-once", {"hello": 2, "world": 1})
     assert result["crash"]["signal"] == 9
