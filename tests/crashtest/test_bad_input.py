@@ -148,7 +148,7 @@ def test_a_package_without_init_files_is_a_package(tmp_path: Path, monkeypatch: 
 )
 def test_one_sink_and_its_reader_must_be_named(more: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings(**more)  # type: ignore[arg-type]  # options by name, as the callee takes them
+        settings(**more)
     assert sentence in str(refused.value)
 
 

@@ -71,9 +71,7 @@ def effects(*said: str) -> list[Effect]:
             asked = call(CallKind.SEND, "", names[0])
         else:
             asked = call(CallKind(kind), *(str(STORE / name) for name in names))
-        named = namer.name(asked)
-        assert named is not None
-        found.append(named)
+        found.append(namer.name(asked))
     return found
 
 
@@ -313,7 +311,6 @@ def test_the_repair_fits_the_two_effects_between_which_a_crash_does_harm(
     opening: str, closing: str, harm: Sequence[int], code: str, recipe: Recipe, why: str
 ) -> None:
     diagnosis = diagnosed((opening, GOOD), (closing, harm))
-    assert diagnosis is not None
     assert (diagnosis.code, diagnosis.recipe) == (code, recipe)
     assert why in diagnosis.why
     assert (recipe is KEY or recipe is SERVER) == ("one step" not in diagnosis.why)
@@ -321,7 +318,6 @@ def test_the_repair_fits_the_two_effects_between_which_a_crash_does_harm(
 
 def test_no_order_of_two_steps_is_recommended_if_one_run_loses_rows_and_another_doubles_them() -> None:
     diagnosis = diagnosed(("write pos #1", GOOD), ("write out #1", FEWER), ("write out #2", TWICE), (EXIT, GOOD))
-    assert diagnosis is not None
     assert (diagnosis.code, diagnosis.recipe) == ("not one step", EITHER)
     assert diagnosis.why.endswith("rows are lost in 1 of the runs with crashes and doubled in 1")
 
@@ -331,7 +327,6 @@ def test_a_crash_during_recovery_that_loses_rows_needs_more_than_an_order_if_oth
     for single, recipe in ((GOOD, FORGIVE), (TWICE, EITHER)):
         summary = summarise([result("a", *single), pair], Coverage(1, 1, 2, 2))
         diagnosis = diagnose(summary, {"a": Point("a", 1)})
-        assert diagnosis is not None
         assert (diagnosis.code, diagnosis.recipe) == ("recovery", recipe)
         assert ("doubled in 1" in diagnosis.why) == (recipe is EITHER)
 
@@ -342,7 +337,6 @@ def test_the_harm_of_crashes_is_told_beside_that_of_a_second_query() -> None:
     for after_crash, told in ((GOOD, False), (TWICE, True)):
         summary = summarise([result("data", *GOOD), result("mark", *after_crash), query], Coverage(2, 0, 2, 2))
         diagnosis = diagnose(summary, points)
-        assert diagnosis is not None
         assert (diagnosis.code, diagnosis.recipe) == ("key outlives the query", QUERY)
         assert ("between [data] and [mark]" in diagnosis.why, MARKER.name in diagnosis.why) == (told, told)
 
@@ -350,7 +344,6 @@ def test_the_harm_of_crashes_is_told_beside_that_of_a_second_query() -> None:
 def test_a_query_that_fails_beside_another_one_needs_room_and_no_marker() -> None:
     query = replace(result("two_queries", *GOOD), group=Group.IDENTITY, evidence=(), stuck="the sink raised an error")
     diagnosis = diagnose(summarise([query], Coverage(1, 0, 1, 1)), {})
-    assert diagnosis is not None
     assert (diagnosis.code, diagnosis.recipe) == ("stuck without a crash", TOGETHER)
 
 
@@ -358,7 +351,6 @@ def test_two_files_with_one_masked_path_are_not_two_parts_of_one_file() -> None:
     runs = ("write out/<n> #1", GOOD), ("write out/<n> #2", FEWER)
     for second, recipe in (("out/1", WHOLE), ("out/2", AFTER)):
         diagnosis = diagnosed(*runs, files={"write out/<n> #1": "out/1", "write out/<n> #2": second})
-        assert diagnosis is not None
         assert diagnosis.recipe == recipe
 
 
@@ -367,7 +359,6 @@ def test_a_write_that_a_crash_cuts_is_itself_the_step_that_was_half_done() -> No
     before = Point("write out #1", 1, "write pos #1")
     results = [result(before.name, *GOOD), result(cut.name, *FEWER)]
     diagnosis = diagnose(summarise(results, Coverage(2, 0, 2, 2)), {each.name: each for each in (before, cut)})
-    assert diagnosis is not None
     assert (diagnosis.code, diagnosis.recipe) == ("part taken for the whole", WHOLE)
 
 
@@ -381,18 +372,15 @@ def test_an_effect_is_not_blamed_if_no_crash_before_it_was_tried(
     """An earlier effect may do the same harm, so the repair must help in either case."""
     point = Point(closing, 2, opening)
     diagnosis = diagnose(summarise([result(closing, *harm)], Coverage(1, 0, 1, 1)), {closing: point})
-    assert diagnosis is not None
     assert diagnosis.recipe == recipe
 
 
 def test_rows_that_could_be_read_and_are_gone_were_not_merely_left_unwritten() -> None:
     point = Point("write undo #1", 2, "create undo #1")
     bad = result(point.name, *FEWER)
-    assert bad.verdict is not None
     for gone, recipe in (((2,), UNDO), ((0,), STEP), ((), STEP)):
         removed = replace(bad, verdict=replace(bad.verdict, aborted_read=gone))
         diagnosis = diagnose(summarise([removed], Coverage(1, 0, 1, 1)), {point.name: point})
-        assert diagnosis is not None
         assert diagnosis.recipe == recipe
         assert ("rows that could be read" in diagnosis.why) == (recipe is UNDO)
 
@@ -400,10 +388,8 @@ def test_rows_that_could_be_read_and_are_gone_were_not_merely_left_unwritten() -
 def test_where_only_some_crashes_remove_rows_the_repair_also_helps_the_others() -> None:
     places = [Point("create x #1", 1, "rename pos #1"), Point("write out #1", 2, "create x #1")]
     unwritten, bad = (result(place.name, *FEWER) for place in places)
-    assert bad.verdict is not None
     removed = replace(bad, verdict=replace(bad.verdict, aborted_read=(2,)))
     diagnosis = diagnose(summarise([unwritten, removed], Coverage(2, 0, 2, 2)), {each.name: each for each in places})
-    assert diagnosis is not None
     assert diagnosis.recipe == AFTER
 
 
@@ -427,7 +413,6 @@ def test_the_diagnosis_names_no_cause_that_the_run_did_not_have(
     bad = replace(result(name, *harm.get("seen", GOOD)), group=group, stuck=harm.get("stuck", ""))
     bad = replace(bad, evidence=[{"point": "x"}] if crashed else [])
     diagnosis = diagnose(summarise([bad], Coverage(1, 0, 1, 1)), {})
-    assert diagnosis is not None
     assert (diagnosis.code, diagnosis.recipe) == (code, recipe)
     assert ("first attempt remain" in diagnosis.why) == (recipe is OVERWRITE)
     assert ("in parts" in diagnosis.why) == (recipe is MARKER)
@@ -464,7 +449,7 @@ def test_what_makes_no_test_is_said_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.py").touch()
     with pytest.raises(InvalidInput, match=sentence):
-        pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]  # options by name, as the callee takes them
+        pipeline_settings(**{"command": "true", **given})
 
 
 def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -777,12 +762,10 @@ def test_a_row_that_is_replaced_by_design_was_not_read_too_early(
     running._healthy = Healthy(run, (), expect(due, due), (), frozenset(), replaces_rows, ())
     job = Job("x", "x", Group.CRASH)
     verdict = running._judged(job, run).verdict
-    assert verdict is not None
     assert verdict.aborted_read == early
     assert verdict.guarantee == "exactly-once"
     run.readings.append(older)
     late = running._judged(job, run).verdict
-    assert late is not None
     assert late.guarantee == "none"
 
 
@@ -802,7 +785,6 @@ def test_rows_that_new_input_replaces_were_right_before_it(
     running._healthy = Healthy(run, (), expect(usual, usual), (), frozenset(), False, ())
     run.expectation, run.grown = expect(longer, longer), 2
     verdict = running._judged(Job("x", "x", Group.IDENTITY), run).verdict
-    assert verdict is not None
     assert (verdict.aborted_read, verdict.guarantee) == (early, "exactly-once")
 
 

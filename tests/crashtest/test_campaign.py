@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from command import refusal
@@ -56,7 +56,7 @@ def test_the_time_for_the_planned_runs_is_allowed_unless_the_user_gave_some(tmp_
     for seconds in (0, 30):
         running = campaign(seconds=seconds)
         run: Any = PipelineRun("healthy", "", tmp_path, seconds=10.0)
-        running._healthy = cast("Any", SimpleNamespace(run=run))
+        running._healthy = SimpleNamespace(run=run)
         assert running.plan(jobs) > 90
         assert running.allowed(jobs) == jobs
         budgets.append(running.ledger.budget)
@@ -87,7 +87,7 @@ def test_what_had_ended_when_parallel_runs_were_stopped_is_kept(
     running, stopped = campaign(), []
     settings = SimpleNamespace(folder=tmp_path)
     beside = SimpleNamespace(stop=SimpleNamespace(set=lambda: stopped.append(True)))
-    running._copies = [cast("Any", SimpleNamespace(settings=settings, beside=beside))]
+    running._copies = [SimpleNamespace(settings=settings, beside=beside)]
     monkeypatch.setattr(running, "_finished_run", made)
     with pytest.raises(Stop):
         running.run_all([Job(f"{number}", "", Group.CRASH) for number in range(8)])

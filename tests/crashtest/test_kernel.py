@@ -124,9 +124,7 @@ def effects(place: Path, *said: str) -> list[Effect]:
         kind, *names = one.split()
         paths = [str(place / name) for name in names] if kind != "send" else ["", *names]
         call = Call(number, 1, 1, CallKind(kind), kind, *paths, *[""] * (2 - len(paths)), 0, 0.0)
-        named = namer.name(call)
-        assert named is not None
-        found.append(named)
+        found.append(namer.name(call))
     return found
 
 

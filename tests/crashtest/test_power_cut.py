@@ -317,7 +317,7 @@ def test_a_model_that_keeps_too_much_is_noticed(place: Path, mutant: str, monkey
     real = disk_module.Disk._sync if mutant.startswith("a file") else disk_module.Disk._name
 
     def generous(disk: disk_module.Disk, *words: object) -> None:
-        real(disk, *words)  # type: ignore[arg-type]  # whatever the real one is given
+        real(disk, *words)
         disk._reach_the_disk(None)
 
     monkeypatch.setattr(disk_module.Disk, real.__name__, generous)

@@ -241,7 +241,7 @@ def test_only_the_wanted_kinds_are_asked_about(place: Path) -> None:
 def server(family: int, address: object) -> Iterator[socket.socket]:
     """A server of this process, so outside of the command, that takes whatever comes."""
     with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.bind(address)  # type: ignore[arg-type]  # its form depends on the family
+        listening.bind(address)
         listening.listen()
 
         def take() -> None:
@@ -343,9 +343,7 @@ def test_a_held_call_never_happens_and_nothing_is_left(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["a"]
     assert ended.status is None
     assert ended.held == calls[-1]
-    assert ended.held is not None
     assert ended.held.kind is CallKind.RENAME
-    assert ended.emptied is not None
     assert len(ended.emptied.killed) >= 3
     assert ended.emptied.left == []
     assert alive(place) == []
@@ -375,7 +373,6 @@ def test_a_daemon_that_left_its_session_is_killed_too(place: Path, after: str) -
 
     ended, _ = python(place, DAEMON + after, decide=decide, linger=0.2)
     assert ended.status == (None if after else 0)
-    assert ended.emptied is not None
     assert ended.emptied.killed
     assert alive(place) == []
     size = (place / "beat").stat().st_size
@@ -462,10 +459,7 @@ TREE = "setsid sh -c 'while :; do echo x >> beat; done' & (sleep 600 &) ; while 
 
 def watcher(place: Path, command: str, **options: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", WATCHER, place, command],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        **options,  # type: ignore[call-overload]  # options by name, as Popen takes them
+        [sys.executable, "-c", WATCHER, place, command], cwd=ROOT, stdout=subprocess.PIPE, **options
     )
 
 
@@ -481,7 +475,6 @@ def guards(parent: int) -> list[psutil.Process]:
 def killed_after(place: Path, lines: int, seconds: float) -> None:
     """A watcher that is killed when it has seen so many calls, and some seconds more."""
     with watcher(place, TREE) as process:
-        assert process.stdout is not None
         for _ in range(lines):
             assert process.stdout.readline()
         guard = guards(process.pid)

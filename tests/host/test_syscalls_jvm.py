@@ -82,7 +82,6 @@ def test_spark_is_seen_and_is_killed_between_two_renames(tmp_path: Path, java: J
     assert ended.status is None, said.read_text()
     assert renamed(effects) == ["offsets/0", "out/part", "commits/0"]
     assert not (place / "checkpoint/commits/0").exists()
-    assert ended.emptied is not None
     assert ended.emptied.left == []
     assert len(ended.emptied.killed) >= 2
     assert not any(map(psutil.pid_exists, ended.emptied.killed))

@@ -64,7 +64,6 @@ def other_process(user: int = os.getuid(), says: str = "has it") -> Iterator["su
     """Another process that has the turn, or waits for it and says how many come first."""
     command = [sys.executable, "-P", "-c", HOLDS, str(user)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         try:
             assert process.stdout.readline() == f"{says}\n"
             yield process

@@ -140,7 +140,7 @@ def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path, monk
     found = ended(tmp_path, [])
     store = open_store("files", found.folder.store("files"))
     for number in (1, 2):
-        transaction = store.begin(Handle("q", 0, 0, number, 1))  # type: ignore[attr-defined]  # a store that is tried here can do it
+        transaction = store.begin(Handle("q", 0, 0, number, 1))
         transaction.write(ROWS[0])
         transaction.prepare()
     store.close()

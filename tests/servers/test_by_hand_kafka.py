@@ -112,7 +112,7 @@ def test_the_ten_steps(broker: Kafka) -> None:
 def test_only_who_trusts_the_group_is_misled_by_it(
     broker: Kafka, trusts: str, says: int, guarantee: Guarantee, lost: tuple[int, ...], duplicate: tuple[int, ...]
 ) -> None:
-    verdict = copy(broker, trusts=trusts, group_says=says).verdict  # type: ignore[arg-type]  # the parameter is one of the allowed words
+    verdict = copy(broker, trusts=trusts, group_says=says).verdict
     assert (verdict.guarantee, verdict.lost, verdict.duplicate) == (guarantee, lost, duplicate)
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_copied_is_a_sentence(broker: Kafka) -> None:
     with pytest.raises(InvalidInput, match=r"group_says=9 .* from 0 to 4"):
         copy(broker, trusts="checkpoint", group_says=9)
     with pytest.raises(InvalidInput, match="trusts='nobody' is not accepted; write 'checkpoint' or 'group'"):
-        copy(broker, trusts="nobody", group_says=1)  # type: ignore[arg-type]  # that is what is refused
+        copy(broker, trusts="nobody", group_says=1)
 
 
 def test_the_checker_in_python() -> None:

@@ -128,7 +128,7 @@ def test_the_private_server_is_found_again(monkeypatch: pytest.MonkeyPatch) -> N
     def never() -> None:
         pytest.fail("another one was started")
 
-    assert private.find("X", never).address == "here"  # type: ignore[arg-type]  # it ends the test instead of giving a server
+    assert private.find("X", never).address == "here"
     assert os.environ["X"] == "here"
     monkeypatch.setenv("X", "yours")
-    assert private.find("X", never) == private.Server("yours", None)  # type: ignore[arg-type]  # it ends the test instead of giving a server
+    assert private.find("X", never) == private.Server("yours", None)

@@ -24,7 +24,6 @@ def made(fake_java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     """An archive that is in order."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = archive_path(fake_java)
-    assert path is not None
     path.parent.mkdir(parents=True)
     path.write_bytes(b"classes")
     path.chmod(0o600)

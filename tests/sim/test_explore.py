@@ -114,7 +114,7 @@ def test_what_a_level_breaks_stands_in_the_order_of_the_claims():
 def test_a_search_that_is_stopped_has_looked_at_all_that_it_reached(name: str):
     looked: list[object] = []
 
-    class Looking(type(make(name, {}))):  # type: ignore[misc]  # whichever class the model has
+    class Looking(type(make(name, {}))):
         def properties(self) -> Sequence[Property[object]]:
             def note(state: object) -> bool:
                 looked.append(state)

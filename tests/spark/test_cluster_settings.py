@@ -83,12 +83,12 @@ def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(master: s
     )
     conf: dict[str, str] = {}
     spark = SimpleNamespace(sparkContext=SimpleNamespace(master=master, getConf=lambda: conf))
-    options = start._for_attempts(opened, spark).options  # type: ignore[arg-type]  # what is looked at of a session
+    options = start._for_attempts(opened, spark).options
     assert options.retries is retries
     assert SinkOptions.from_text(options.to_text()) == options
     conf["spark.speculation"] = "true"
     with pytest.raises(InvalidInput, match="the sink append does not support it"):
-        start._for_attempts(opened, spark)  # type: ignore[arg-type]  # what is looked at of a session
+        start._for_attempts(opened, spark)
     opened.lock.release()
 
 

@@ -165,7 +165,6 @@ def living_driver(base: Path) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", ZOMBIE, str(base)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
-    assert process.stdout is not None
     assert process.stdout.readline() == "prepared\n"
     try:
         yield process
@@ -278,7 +277,6 @@ def test_a_killed_runner_leaves_no_standby_behind(moment: str, tmp_path: Path):
     command = [sys.executable, "-c", code, str(tmp_path / "run")]
     environment = dict(os.environ, **{MARK: mark})
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert any(line.strip() == moment for line in process.stdout)
         process.kill()
     until(lambda: not marked(mark), "every process that the run started to be gone", PATIENCE)

@@ -124,7 +124,6 @@ def test_killing_only_the_process_group_leaves_a_writer(
     os.kill(proof.left[0], signal.SIGKILL)
     until_empty(proof.session)
     supervisor._driver.stdout.close()
-    assert supervisor._driver.stdin is not None
     supervisor._driver.stdin.close()
 
 
@@ -240,7 +239,6 @@ def test_the_driver_ends_when_its_supervisor_is_killed(launch: Launch, tmp_path:
     child = subprocess.Popen(
         [sys.executable, "-m", "labkit.runs.driver", str(fifo)], stdin=subprocess.PIPE, start_new_session=True
     )
-    assert child.stdin is not None
     child.stdin.close()
     assert child.wait(PATIENCE) == -signal.SIGKILL
     until_empty(child.pid)

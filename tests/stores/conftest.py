@@ -70,7 +70,6 @@ def killed() -> Killed:
 
     def run(code: str, kind: str, place: Path) -> list[str]:
         with child(code, kind, place) as process:
-            assert process.stdout is not None
             lines = []
             for line in process.stdout:
                 if line == "parked\n":

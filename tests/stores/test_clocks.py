@@ -98,7 +98,7 @@ def test_rows_with_a_marker_were_visible_at_the_end_of_their_transaction(store: 
 
 def test_a_database_of_an_earlier_version_is_read_and_gone_on_with(place: Path) -> None:
     with closing(open_store("sqlite", place)) as store:
-        store.append(row(0))  # type: ignore[attr-defined]  # a store that is tried here can do it
+        store.append(row(0))
     with closing(sqlite3.connect(place)) as database:
         database.executescript("DROP TABLE moments; DROP TABLE votes")
     with closing(open_store("sqlite", place)) as store:
@@ -112,8 +112,8 @@ def test_a_database_of_an_earlier_version_is_read_and_gone_on_with(place: Path) 
 
 def test_a_schema_of_an_earlier_version_is_read(place: Path) -> None:
     with closing(open_store("postgres", place)) as store:
-        store.append(row(0))  # type: ignore[attr-defined]  # a store that is tried here can do it
-        with store._ready().using() as connection:  # type: ignore[attr-defined]  # of the PostgreSQL store alone
+        store.append(row(0))
+        with store._ready().using() as connection:
             connection.execute("ALTER TABLE visible DROP COLUMN at")
         assert told(store) == [(row(0), Shown())]
         assert list(store.waiting()) == []

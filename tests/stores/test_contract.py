@@ -102,7 +102,7 @@ def test_rows_come_back_as_they_were_written(store: Any) -> None:
 def test_a_reopened_store_goes_on(kind: str, place: Path) -> None:
     for offset in range(3):
         with closing(open_store(kind, place)) as opened:
-            opened.append(row(offset))  # type: ignore[attr-defined]  # a store that is tried here can do it
+            opened.append(row(offset))
     assert history(kind, place) == rows(0, 1, 2)
 
 
@@ -124,7 +124,7 @@ for offset in range(10 ** 9):
     assert [one.offset for one in left] == list(range(len(left)))
     assert len(left) > len(told) == 200
     with closing(open_store(kind, place)) as again:
-        again.append(row(7))  # type: ignore[attr-defined]  # a store that is tried here can do it
+        again.append(row(7))
     assert history(kind, place) == [*left, row(7)]
 
 
@@ -215,11 +215,11 @@ with store.transaction(handle) as write:
     with closing(open_store(kind, place)) as store:
         assert list(store.history()) == []
         assert not list(store.hidden()) or kind == "kafka", "a broker does not notice that a writer has died"
-        assert not store.has_marker("q", 0)  # type: ignore[attr-defined]  # a store that is tried here can do it
+        assert not store.has_marker("q", 0)
         if "Transactional" in capabilities(kind):
-            assert store.prepared("q") == []  # type: ignore[attr-defined]  # a store that is tried here can do it
+            assert store.prepared("q") == []
         for handle in (HANDLE._replace(incarnation=2), HANDLE._replace(batch=1)):
-            with store.transaction(handle) as write:  # type: ignore[attr-defined]  # a store that is tried here can do it
+            with store.transaction(handle) as write:
                 write(row(handle.batch))
     assert history(kind, place) == rows(0, 1)
 
@@ -276,7 +276,7 @@ def test_commit_is_idempotent(kind: str, store: Any, place: Path) -> None:
     for handle in (HANDLE, HANDLE, OTHERS[0], HANDLE):
         store.commit(handle)
     with closing(open_store(kind, place)) as other:
-        other.commit(HANDLE)  # type: ignore[attr-defined]  # a store that is tried here can do it
+        other.commit(HANDLE)
     assert list(store.history()) == rows(0, 1)
 
 
@@ -360,7 +360,7 @@ def test_a_name_is_never_used_twice(kind: str, store: Any, place: Path) -> None:
                     one.begin(HANDLE)
             step()
         with pytest.raises(JobFailed, match="exists already"):
-            other.begin(HANDLE)  # type: ignore[attr-defined]  # a store that is tried here can do it
+            other.begin(HANDLE)
     assert list(store.history()) == rows(0)
 
 
@@ -540,7 +540,7 @@ def test_history_is_what_was_committed_in_the_order_of_commits(kind: str, steps:
                 with pytest.raises(JobFailed):
                     carry_out(store, transactions, step, handle, row(offset))
             assert list(store.history()) == expected.history
-            assert store.prepared("q") == expected.unfinished()  # type: ignore[attr-defined]  # a store that is tried here can do it
+            assert store.prepared("q") == expected.unfinished()
         hidden = Counter(store.hidden())
         for handle, state in expected.state.items():
             if state == "prepared":

@@ -136,7 +136,6 @@ def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> 
     assert "commits/0 did not exist." in files
     assert "self.store.append(*some)" in code
     trace = re.search(r'lab\.show\("([^"]+)"\)', steps)
-    assert trace is not None
     assert lab.replay(trace[1]).verdict.guarantee == run.verdict.guarantee
     assert run.record.scenario.command() in command
 

@@ -24,7 +24,6 @@ def test_the_alternative_text_says_what_the_picture_shows() -> None:
     root = ET.fromstring(Pieces().svg())
     assert root.get("role") == "img"
     description = root.find("{http://www.w3.org/2000/svg}desc")
-    assert description is not None
     assert description.text == BUNDLE["text/plain"]
 
 

@@ -73,7 +73,6 @@ def test_the_picture_says_what_its_text_says() -> None:
     ]
     root = ET.fromstring(figure.svg())
     description = root.find(f"{SVG}desc")
-    assert description is not None
     assert description.text == bundle["text/plain"]
     said = [each.text for each in root.iter(f"{SVG}text")]
     for run in figure.runs.values():
