@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
 import pytest
+from store_refusals import READING, WRITING, assert_refused
 from store_rows import HANDLE, prepare, row
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -173,45 +174,21 @@ def test_a_damaged_line_is_named(store: FilesStore, folder: Path, line: bytes) -
         list(store.history())
 
 
-def every_use(folder: Path) -> list[Callable[[], object]]:
-    """Whatever a store can be asked, each of a store of its own."""
-    return [
-        lambda: list(FilesStore(folder).history()),
-        lambda: list(FilesStore(folder).hidden()),
-        lambda: FilesStore(folder).has_marker("q", 0),
-        lambda: FilesStore(folder).prepared("q"),
-        *writing_uses(folder),
-    ]
-
-
-def writing_uses(folder: Path) -> list[Callable[[], object]]:
-    return [
-        lambda: FilesStore(folder).append(ROW),
-        lambda: FilesStore(folder).begin(HANDLE),
-        lambda: FilesStore(folder).transaction(HANDLE).__enter__(),
-    ]
-
-
 def test_a_file_in_place_of_the_folder_is_refused(folder: Path) -> None:
     folder.write_text("a file")
-    for use in every_use(folder):
-        with pytest.raises(InvalidInput, match=rf"^{folder}.*move it away\.$"):
-            use()
+    assert_refused(lambda: FilesStore(folder), rf"^{folder}.*move it away\.$", *READING, *WRITING)
     assert folder.read_text() == "a file"
 
 
 def test_a_folder_in_place_of_the_append_file_is_refused(store: FilesStore, folder: Path) -> None:
     (folder / "appended.jsonl").mkdir(parents=True)
-    for use in (lambda: store.append(ROW), lambda: list(store.history())):
-        with pytest.raises(InvalidInput, match=r"appended\.jsonl: .*move it away\.$"):
-            use()
+    assert_refused(lambda: store, r"appended\.jsonl: .*move it away\.$", READING[0], WRITING[0])
 
 
 def test_a_folder_that_may_not_be_written_is_refused(public: Path, forbidden: Forbidden) -> None:
     with forbidden(public):
-        for use in writing_uses(public / "files"):
-            with pytest.raises(InvalidInput, match=rf"^{public}/files: no permission .*choose a place"):
-                use()
+        words = rf"^{public}/files: no permission .*choose a place"
+        assert_refused(lambda: FilesStore(public / "files"), words, *WRITING)
         assert list(FilesStore(public / "files").history()) == []
 
 
@@ -220,9 +197,7 @@ def test_a_store_that_may_not_be_written_can_be_read(public: Path, forbidden: Fo
         store.append(ROW)
     with forbidden(public):
         assert list(FilesStore(public).history()) == [ROW]
-        for use in writing_uses(public):
-            with pytest.raises(InvalidInput, match="no permission"):
-                use()
+        assert_refused(lambda: FilesStore(public), "no permission", *WRITING)
 
 
 def test_a_full_disk_fails_the_job(folder: Path) -> None:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
+import store_refusals
+from store_refusals import assert_refused
 from store_rows import HANDLE, prepare, row, written
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -120,39 +122,22 @@ def test_another_writer_is_waited_for_and_then_named(
         assert list(other.history()) == []
 
 
-def every_use(path: Path) -> list[Callable[[], object]]:
-    """Whatever a store can be asked, each of a store of its own."""
-    return [
-        lambda: list(SQLiteStore(path).history()),
-        lambda: list(SQLiteStore(path).hidden()),
-        lambda: list(SQLiteStore(path).visible()),
-        lambda: SQLiteStore(path).has_marker("q", 0),
-        lambda: SQLiteStore(path).prepared("q"),
-        lambda: SQLiteStore(path).commit(HANDLE),
-        lambda: SQLiteStore(path).abort(HANDLE),
-        *writing_uses(path),
-    ]
-
-
-def writing_uses(path: Path) -> list[Callable[[], object]]:
-    return [
-        lambda: SQLiteStore(path).append(ROW),
-        lambda: SQLiteStore(path).upsert(ROW),
-        lambda: SQLiteStore(path).begin(HANDLE),
-        lambda: SQLiteStore(path).transaction(HANDLE).__enter__(),
-    ]
+WRITING = [*store_refusals.WRITING, lambda store: store.upsert(ROW)]
+EVERY = [
+    *store_refusals.READING,
+    *WRITING,
+    lambda store: list(store.visible()),
+    lambda store: store.commit(HANDLE),
+    lambda store: store.abort(HANDLE),
+]
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"\0" * 10_000, b"SQLite format 3\0" + b"\xff" * 4080])
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store"
     path.write_bytes(content)
-    for use in every_use(path):
-        with pytest.raises(
-            InvalidInput, match=rf"^{path}: (damaged|.*not a store).*(delete it|move it away)"
-        ) as refused:
-            use()
-        assert "\n" not in str(refused.value)
+    words = rf"^{path}: (damaged|.*not a store).*(delete it|move it away)"
+    assert_refused(lambda: SQLiteStore(path), words, *EVERY)
     assert path.read_bytes() == content
 
 
@@ -161,9 +146,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) 
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE rows (mine)")
     content = path.read_bytes()
-    for use in every_use(path):
-        with pytest.raises(InvalidInput, match="not a store of the lab; move it away"):
-            use()
+    assert_refused(lambda: SQLiteStore(path), "not a store of the lab; move it away", *EVERY)
     assert path.read_bytes() == content
 
 
@@ -187,23 +170,19 @@ def test_a_truncated_database_is_refused(store: SQLiteStore, path: Path) -> None
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    for use in every_use(tmp_path):
-        with pytest.raises(InvalidInput, match=rf"^{tmp_path}: there is a folder where .*; move it away\.$"):
-            use()
+    words = rf"^{tmp_path}: there is a folder where .*; move it away\.$"
+    assert_refused(lambda: SQLiteStore(tmp_path), words, *EVERY)
 
 
 def test_a_file_in_place_of_a_folder_above_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file")
-    for use in every_use(tmp_path / "file" / "store"):
-        with pytest.raises(InvalidInput, match=rf"^{tmp_path}/file.*move it away\.$"):
-            use()
+    assert_refused(lambda: SQLiteStore(tmp_path / "file" / "store"), rf"^{tmp_path}/file.*move it away\.$", *EVERY)
 
 
 def test_a_folder_that_may_not_be_written_is_refused(public: Path, forbidden: Forbidden) -> None:
     with forbidden(public):
-        for use in writing_uses(public / "store"):
-            with pytest.raises(InvalidInput, match=rf"^{public}/store: cannot be opened or written .*choose a place"):
-                use()
+        words = rf"^{public}/store: cannot be opened or written .*choose a place"
+        assert_refused(lambda: SQLiteStore(public / "store"), words, *WRITING)
         assert list(SQLiteStore(public / "store").history()) == []
 
 
@@ -211,9 +190,8 @@ def test_a_store_that_may_not_be_written_is_refused(public: Path, forbidden: For
     with closing(SQLiteStore(public / "store")) as store:
         store.append(ROW)
     with forbidden(public):
-        for use in every_use(public / "store"):
-            with pytest.raises(InvalidInput, match=rf"^{public}/store: cannot be opened or written .*choose a place"):
-                use()
+        words = rf"^{public}/store: cannot be opened or written .*choose a place"
+        assert_refused(lambda: SQLiteStore(public / "store"), words, *EVERY)
 
 
 def test_a_log_without_its_database_is_refused(store: SQLiteStore, path: Path, killed: Killed) -> None:
