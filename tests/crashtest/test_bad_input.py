@@ -18,7 +18,7 @@ from labkit.crashtest.configured import requested
 from labkit.crashtest.harness.plain_job import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
-from labkit.crashtest.settings import Settings, settings
+from labkit.crashtest.settings import settings
 from labkit.crashtest.subject import Adapter, Subject, module_name
 
 SOURCE = """
@@ -33,6 +33,11 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
     path = folder / "user_sink.py"
     path.write_text(text)
     return Subject.parse(f"{path}:{name}")
+
+
+def reading(folder: Path, text: str) -> Reader:
+    """A reader, whose file has this text."""
+    return Reader(subject(folder, text, "read"), folder / "log")
 
 
 def examine(subject: Subject) -> Adapter:
@@ -194,10 +199,8 @@ def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str, seen: Seen | None) -> None:
-    with (
-        Reader(subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log") as reader,
-        nullcontext() if seen else pytest.raises((InvalidInput, TypeError)),
-    ):
+    outcome = nullcontext() if seen else pytest.raises((InvalidInput, TypeError))
+    with reading(tmp_path, f"def read():\n    return [{row}]") as reader, outcome:
         assert list(map(plain, reader.values())) == [seen]
 
 
@@ -212,10 +215,7 @@ def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str
     ],
 )
 def test_a_reader_that_returns_something_else_is_refused(tmp_path: Path, body: str, sentence: str) -> None:
-    with (
-        Reader(subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log") as reader,
-        pytest.raises(InvalidInput, match=sentence),
-    ):
+    with reading(tmp_path, f"def read():\n    {body}") as reader, pytest.raises(InvalidInput, match=sentence):
         reader.values()
 
 
@@ -223,7 +223,7 @@ def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
     text = (
         "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
     )
-    with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
+    with reading(tmp_path, text) as reader:
         with pytest.raises(ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"):
             reader.values()
         with pytest.raises(ReaderFailed):
@@ -234,10 +234,7 @@ def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
 
 def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     text = "import subprocess, time\ndef read():\n    subprocess.Popen(['sleep', '61.25'])\n    time.sleep(60)"
-    with (
-        Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
-        pytest.raises(ReaderFailed, match="took more than 1 s"),
-    ):
+    with reading(tmp_path, text) as reader, pytest.raises(ReaderFailed, match="took more than 1 s"):
         reader.values(1.0)
     until(lambda: not with_word("61.25"), "the end of its child", 5)
 
@@ -260,10 +257,7 @@ def read():
 def test_a_reader_that_waits_for_a_lock_is_given_up_where_nobody_waits(tmp_path: Path) -> None:
     """As while the writer is held: SQLite sleeps between two tries."""
     database = str(tmp_path / "db")
-    with (
-        sqlite3.connect(database) as db,
-        Reader(subject(tmp_path, LOCKED.format(database=database), "read"), tmp_path / "log") as reader,
-    ):
+    with sqlite3.connect(database) as db, reading(tmp_path, LOCKED.format(database=database)) as reader:
         db.execute("CREATE TABLE rows (id)")
         db.commit()
         assert reader.values(asleep=0.15) == []
@@ -279,7 +273,7 @@ def test_a_reader_that_waited_is_called_again_only_under_other_locks(tmp_path: P
     calls: list[str] = []
     with (
         sqlite3.connect(database, isolation_level=None) as db,
-        Reader(subject(tmp_path, LOCKED.format(database=database), "read"), tmp_path / "log") as reader,
+        reading(tmp_path, LOCKED.format(database=database)) as reader,
     ):
         db.execute("CREATE TABLE rows (id)")
 
@@ -287,8 +281,7 @@ def test_a_reader_that_waited_is_called_again_only_under_other_locks(tmp_path: P
             calls.append(family)
             return reader.values(*arguments, **named)
 
-        helpers: Any = SimpleNamespace(reader=SimpleNamespace(values=values))
-        glances = Glances(helpers, 0.0, [tmp_path])
+        glances = Glances(SimpleNamespace(reader=SimpleNamespace(values=values)), 0.0, [tmp_path])
         for family, statement in {
             "before": "BEGIN",
             "begun": "INSERT INTO rows VALUES (1)",  # locked, but only against other writers
@@ -299,21 +292,20 @@ def test_a_reader_that_waited_is_called_again_only_under_other_locks(tmp_path: P
             "still shut": "COMMIT",
             "open": "SELECT 1",
         }.items():
-            effect: Any = SimpleNamespace(family=family)
-            glances(effect)
+            glances(SimpleNamespace(family=family))
             db.execute(statement)
     assert calls == ["before", "begun", "inserted", "same", "committed", "shut", "open"]
     assert [glance.happened for glance in glances.taken] == [0, 0, 1, 2, 3, 4, 7]
 
 
 def test_a_reader_that_works_is_not_given_up(tmp_path: Path) -> None:
-    with Reader(subject(tmp_path, BUSY, "read"), tmp_path / "log") as reader:
+    with reading(tmp_path, BUSY) as reader:
         assert reader.values(20.0, asleep=0.15) == [1]
 
 
 def test_a_file_without_a_reader_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"write read\(\) that returns the rows"):
-        Reader(subject(tmp_path, "x = 1", "read"), tmp_path / "log").__enter__()
+        reading(tmp_path, "x = 1").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -336,18 +328,13 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
     made = subject(tmp_path, "")
     said = {"subject": f"{made.file}:sink", "batches": 2, "options": ["path=x"]}
 
-    def combined(said: dict[str, Any], **given: object) -> Settings:
-        wanted = requested(said, given)
-        assert isinstance(wanted, Settings)
-        return wanted
-
-    assert combined(said).batches == 2
-    assert combined(said, batches=4).batches == 4
-    assert combined(said).options == {"path": "x"}
-    assert combined(said | {"seconds": 600}).seconds == 600
-    assert combined(said | {"seconds": 600}, seconds=20.0).seconds == 20
+    assert requested(said, {}).batches == 2
+    assert requested(said, {"batches": 4}).batches == 4
+    assert requested(said, {}).options == {"path": "x"}
+    assert requested(said | {"seconds": 600}, {}).seconds == 600
+    assert requested(said | {"seconds": 600}, {"seconds": 20.0}).seconds == 20
     with pytest.raises(InvalidInput, match="nothing to test"):
-        combined({})
+        requested({}, {})
 
 
 @pytest.mark.parametrize(
