@@ -21,7 +21,7 @@ from pipeline_samples import PIPELINES, copied
 from waiting import until
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import Verdict, judge
+from labkit.core.judge import Verdict
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.execution import NEVER_REACHED, Over, Start, undelivered
@@ -29,8 +29,8 @@ from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.claim import Goal, fault_claims
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import Seen, Shape, generate, named
-from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.rows import Seen, Shape, generate
+from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
@@ -213,9 +213,7 @@ ROWS = generate(1, per_batch=4)
 
 
 def judged(seen: Sequence[Seen]) -> Verdict:
-    due = ROWS.expected()
-    readings = [Sample(0, 1, tuple(seen), "end")]
-    return judge([named(each, Shape.ROWS) for each in due], history(readings, ROWS, Shape.ROWS, due))
+    return judge_run([Sample(0, 1, tuple(seen), "end")], ROWS, Shape.ROWS, ROWS.expected())[0]
 
 
 ALL = [Seen(**row) for row in ROWS.batches[0].rows]

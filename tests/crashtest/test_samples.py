@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import Guarantee, Verdict, judge
-from labkit.crashtest.rows import LARGE, Rows, Seen, Shape, generate, generate_large, named, row_counts, shape_of
-from labkit.crashtest.samples import Sample, history
+from labkit.core.judge import Guarantee, Verdict
+from labkit.crashtest.rows import LARGE, Rows, Seen, Shape, generate, generate_large, row_counts, shape_of
+from labkit.crashtest.samples import Sample, judge_run
 
 ROWS = generate(2, per_batch=4)
 A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)
@@ -18,8 +18,7 @@ def sample(seen: Sequence[Seen], moment: str = "", unfinished: tuple[int, ...] =
 
 
 def judged(*samples: Sample, shape: Shape = Shape.ROWS, rows: Rows = ROWS) -> Verdict:
-    due = rows.expected()
-    return judge([named(each, shape) for each in due], history(samples, rows, shape, due))
+    return judge_run(samples, rows, shape, rows.expected())[0]
 
 
 def violated(verdict: Verdict) -> set[str]:

@@ -13,7 +13,7 @@ from labkit.crashtest.claim import Goal, Strength, claim
 from labkit.crashtest.ledger import Job, Ledger, silent
 from labkit.crashtest.report import NOT_SEEN, WIDTH, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
-from labkit.crashtest.samples import Sample, history
+from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
@@ -25,9 +25,7 @@ GOOD, TWICE, MISSING = [*A, *B], [*A, *A, *B], B
 
 
 def judged(seen: Sequence[Seen], rows: Rows = ROWS) -> Verdict:
-    due = rows.expected()
-    seen_at_the_end = [Sample(0, 1, tuple(seen), "end")]
-    return judge([named(each, Shape.ROWS) for each in due], history(seen_at_the_end, rows, Shape.ROWS, due))
+    return judge_run([Sample(0, 1, tuple(seen), "end")], rows, Shape.ROWS, rows.expected())[0]
 
 
 POINTS = ("create a #1", "rename a #1", "rename commits/<n> #1", "exit")
