@@ -757,8 +757,7 @@ def test_a_row_that_is_replaced_by_design_was_not_read_too_early(
     older = runs.Reading(0.0, 1, ({"day": 1, "sum": 3, "n": 1},), "crash 1")
     newer = runs.Reading(1.0, 2, (due[0],), "end")
     run = runs.PipelineRun("x", "x", tmp_path, readings=[older, newer])
-    nobody: Any = None
-    running = Campaign(pipeline_settings("true", read_command="cat"), nobody, silent)
+    running = Campaign(pipeline_settings("true", read_command="cat"), None, silent)
     running._healthy = Healthy(run, (), expect(due, due), (), frozenset(), replaces_rows, ())
     job = Job("x", "x", Group.CRASH)
     verdict = running._judged(job, run).verdict
@@ -780,8 +779,7 @@ def test_rows_that_new_input_replaces_were_right_before_it(
     longer = [{"day": 1, "sum": 7, "n": 2}, {"day": 2}]
     readings = [runs.Reading(0.0, 1, (first,), "crash 1"), runs.Reading(1.0, 1, (), "end")]
     run = runs.PipelineRun("x", "x", tmp_path, readings=[*readings, runs.Reading(2.0, 2, tuple(longer), "end")])
-    nobody: Any = None
-    running = Campaign(pipeline_settings("true", read_command="cat"), nobody, silent)
+    running = Campaign(pipeline_settings("true", read_command="cat"), None, silent)
     running._healthy = Healthy(run, (), expect(usual, usual), (), frozenset(), False, ())
     run.expectation, run.grown = expect(longer, longer), 2
     verdict = running._judged(Job("x", "x", Group.IDENTITY), run).verdict
@@ -798,7 +796,7 @@ def test_a_command_without_effects_has_no_second_instance_and_a_large_batch_with
             yield Job("large", "a large batch", Group.LARGE)
 
     run = runs.PipelineRun("x", "x", tmp_path)
-    harness: Any = SimpleNamespace(
+    harness = SimpleNamespace(
         endless=True, longer=[], logs=frozenset(), outside=SimpleNamespace(states={}), settings=None
     )
     running = Campaign(pipeline_settings("true", read_command="cat", seconds=1), harness, silent)

@@ -32,7 +32,7 @@ from labkit.host.syscalls.guarding import GuardLate
 
 
 def campaign(**more: Any) -> Campaign:
-    nobody: Any = SimpleNamespace(outside=SimpleNamespace(states={}))
+    nobody = SimpleNamespace(outside=SimpleNamespace(states={}))
     return Campaign(pipeline_settings("true", read_command="cat", **more), nobody, silent)
 
 
@@ -40,7 +40,7 @@ def test_pytest_plans_the_runs_of_a_whole_test_and_tries_the_power_cuts_too(requ
     planned: list[Sequence[Job]] = []
     job, outage = Job("exit", "exit", Group.CRASH), Job("power cut exit", "the power fails", Group.POWER)
     fault = Job("eio at exit", "eio", Group.FAULT)
-    running: Any = SimpleNamespace(results=[], jobs=lambda: [job], outages=lambda: [outage], plan=planned.append)
+    running = SimpleNamespace(results=[], jobs=lambda: [job], outages=lambda: [outage], plan=planned.append)
     running.faults = lambda: [fault]
     running.second_crashes = running.rest = running.last_jobs = list
     first = Result("healthy", "no crash", Group.HEALTHY)
@@ -55,7 +55,7 @@ def test_the_time_for_the_planned_runs_is_allowed_unless_the_user_gave_some(tmp_
     budgets = []
     for seconds in (0, 30):
         running = campaign(seconds=seconds)
-        run: Any = PipelineRun("healthy", "", tmp_path, seconds=10.0)
+        run = PipelineRun("healthy", "", tmp_path, seconds=10.0)
         running._healthy = SimpleNamespace(run=run)
         assert running.plan(jobs) > 90
         assert running.allowed(jobs) == jobs
@@ -144,9 +144,8 @@ def test_pytest_fails_for_a_wrong_run_after_one_that_was_left_out() -> None:
 
 
 def harness(tmp_path: Path, begin: Any) -> Harness:
-    helpers: Any = SimpleNamespace(begin=begin)
     settings = pipeline_settings("true", read_command="cat", watch=[str(tmp_path)])
-    return Harness(settings, helpers, tmp_path / "out" / "runs", "mark")
+    return Harness(settings, SimpleNamespace(begin=begin), tmp_path / "out" / "runs", "mark")
 
 
 @pytest.mark.parametrize("error", [InvalidInput("server busy"), GuardLate("server busy"), JobFailed("server busy")])
@@ -157,8 +156,7 @@ def test_a_run_whose_reset_fails_is_unknown_and_costs_no_other(tmp_path: Path, e
     broken = harness(tmp_path, fails)
     with pytest.raises(type(error), match="server busy"), broken.run("healthy", "no crash"):
         pytest.fail("nothing may start")
-    nothing: Any = ()
-    broken.expectation = nothing
+    broken.expectation = ()
     with broken.run("x", "x") as run:
         broken.crash(run, Point("x", 1))
     assert run.unknown == "server busy"
@@ -195,14 +193,13 @@ def test_the_log_of_a_warm_session_may_go_to_another_file_system(
     place.mkdir()
     (place / READY).touch()
     job._place, job.log, job._mark = place, place / "log.txt", "no process has this mark"
-    ahead: Any = SimpleNamespace(watch=watch, is_alive=False, close=lambda: None)
-    job.ahead = ahead
+    job.ahead = SimpleNamespace(watch=watch, is_alive=False, close=lambda: None)
     jobs = WarmJobs(tmp_path / "job.json", tmp_path / "warm", 2)
     jobs.no_more()
     jobs._waiting.append(job)
     output = tmp_path / "start-1.log"
     output.touch()
-    starter: Any = jobs.starter(is_first=True, exits=True)
+    starter = jobs.starter(is_first=True, exits=True)
     starter(["sh", "-c", "run job.json"], folder=tmp_path, environment={}, output=output, decide=None)
     assert output.read_text() == "the job's own words"
     assert not place.exists()
@@ -211,8 +208,7 @@ def test_the_log_of_a_warm_session_may_go_to_another_file_system(
 
 def test_no_session_is_started_ahead_of_need_in_the_last_run() -> None:
     told: list[bool] = []
-    unused: Any = None
-    last = SinkVariants(unused, generate(3), unused, unused, before_last=lambda: told.append(True))
+    last = SinkVariants(None, generate(3), None, None, before_last=lambda: told.append(True))
     last._large = [Point("write a #1", 0), Point("write a #2", 0)]
     runs = last.last_jobs()
     assert [next(runs).id, next(runs).id, *told] == ["large", "large.write a #1"]

@@ -4,7 +4,6 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sink_texts import APPEND
@@ -218,8 +217,7 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
         assert places[0] == running.points_total, "with --seconds the most important point comes first, here the end"
         assert places != sorted(places, reverse=True)
         results = [running.run(job) for job in running.further.last_jobs()]
-        starter: Any = running.harness.starter
-        assert starter.__self__._waiting == [], "no session of Spark waits for a run that never comes"
+        assert running.harness.starter.__self__._waiting == [], "no session of Spark waits for a run that never comes"
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert results[0].violated == ()
     assert not any("checkpoint/" in each.id for each in results), "these are not places of the sink"

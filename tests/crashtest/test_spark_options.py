@@ -12,7 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.crashtest.configured import requested
 from labkit.crashtest.kernel import kernel_campaign
-from labkit.crashtest.settings import Settings, settings
+from labkit.crashtest.settings import settings
 from labkit.crashtest.spark_options import SparkOptions, resolve
 from labkit.host.java import Java
 from labkit.spark.jvm import PROFILES
@@ -90,8 +90,6 @@ def test_a_project_says_them_once(tmp_path: Path) -> None:
     file.write_text("")
     said = {"subject": f"{file}:sink", "conf": ["spark.a=1"], "packages": ["a:b:1"]}
     wanted, over = requested(said, {}), requested(said, {"conf": ["spark.a=2"]})
-    assert isinstance(wanted, Settings)
-    assert isinstance(over, Settings)
     assert wanted.spark == SparkOptions({"spark.a": "1"}, (), ("a:b:1",))
     assert over.spark == SparkOptions({"spark.a": "2"}, (), ("a:b:1",))
 

@@ -111,7 +111,7 @@ def _replace(kind: str, place: Path, folder: Path) -> None:
     """What the next driver does: it fences, resolves what is left, and writes, also where the zombie holds a marker."""
     new = _next_driver(kind, place, folder)
     assert len(list(new.recover(None))) == 2
-    again: Any = new.sink.store
+    again = new.sink.store
     prepare(again, HANDLE._replace(incarnation=2), 5)
     again.commit(HANDLE._replace(incarnation=2))
     with again.transaction(Handle("q", 7, 0, 2, 0)) as write:
