@@ -1,13 +1,20 @@
-"""A driver of the test's own in place of the real one, for tests of the processes around it."""
+"""The runs of a module, and a driver of the test's own in place of the real one, for tests of what is around it."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conducted import Outcomes, conducted
 
 from labkit.host.processes import wire
 from labkit.host.processes.protocol import Launch
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """What comes of the runs of the module, its `RUNS`, which are made once for all its tests."""
+    return conducted(request.module.RUNS, tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture

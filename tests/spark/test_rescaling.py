@@ -1,7 +1,7 @@
 """A restart with another number of tasks: recovery finishes what was decided by name, however many had voted."""
 
 import pytest
-from conducted import Outcomes, conducted
+from conducted import Outcomes
 
 from labkit.runs.scenario import plan
 from labkit.spark.options import TWELVE_WORDS
@@ -16,11 +16,6 @@ RUNS = {
     (2, 4): plan(sink="two_phase", input=TWELVE_WORDS, partitions=2, later_partitions=4, **HALF_COMMITTED),
 }
 """By the numbers of tasks before the first crash and after it."""
-
-
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return conducted(RUNS, tmp_path_factory.mktemp("rescaling"))
 
 
 @pytest.mark.parametrize("tasks", RUNS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import apart
-from conducted import Outcomes, conducted
+from conducted import Outcomes
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.runs.prepare import prepare
@@ -53,11 +53,6 @@ GIVES = {
     "wal, recovery interrupted": ("at-least-once", [1], []),
     "no crash": ("exactly-once", [], []),
 }
-
-
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return conducted(RUNS, tmp_path_factory.mktemp("runs"))
 
 
 @pytest.mark.slow

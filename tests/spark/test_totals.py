@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conducted import Outcomes, conducted
+from conducted import Outcomes
 
 from labkit import lab
 from labkit.core.failpoints import Crash, FailPoint, Order
@@ -58,13 +58,11 @@ def check(cell: Cell, outcome: Outcome) -> None:
     assert {row.batch for row in outcome.rows()} == {0, 1, 2}
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return conducted({cell: in_the_middle(cell) for cell in KILLED}, tmp_path_factory.mktemp("totals"))
+RUNS = {cell: in_the_middle(cell) for cell in KILLED}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cell", KILLED, ids=str)
+@pytest.mark.parametrize("cell", RUNS, ids=str)
 def test_the_final_table_is_an_independent_count(cell: Cell, outcomes: Outcomes):
     check(cell, outcomes[cell])
 
