@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from searches import SEARCHES
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -14,22 +15,6 @@ from labkit.search.cores import WIDE, Expander, on_cores
 from labkit.sim.explore import Exploration, Progress, Search, at_once, explore
 from labkit.sim.models import MODELS
 from labkit.sim.trace import make
-
-SEARCHES = {
-    "2pc": ("two_phase_commit", {}),
-    "2pc, blocked": ("two_phase_commit", {"coordinator_returns": False}),
-    "2pc, heuristic": ("two_phase_commit", {"broken": "heuristic", "crashes": 2}),
-    "2pc, early": ("two_phase_commit", {"broken": "early"}),
-    "textbook": ("two_phase_commit", {"textbook": True, "participants": 4}),
-    "pipeline, append": ("pipeline", {"strategy": "append"}),
-    "pipeline, wal": ("pipeline", {"strategy": "wal", "crashes": 2}),
-    "barriers": ("barriers", {"counts": 1}),
-    "delivery": ("delivery", {}),
-    "snapshot": ("snapshot", {}),
-    "changelog": ("changelog", {}),
-    "kafka_log": ("kafka_log", {}),
-    "orders": ("orders", {}),
-}
 
 
 def on(cores: int, model: str, given: dict[str, object], wide: int = 1, **limits) -> Exploration:
