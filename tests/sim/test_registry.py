@@ -32,7 +32,6 @@ def test_the_reference_names_every_model_in_the_order_of_the_registry():
 
 def test_the_registry_names_each_model_once():
     assert [found.name for found in MODELS.values()] == list(MODELS)
-    assert set(DRAWINGS) == set(MODELS)
 
 
 def test_no_rule_and_no_place_is_found_by_its_name():

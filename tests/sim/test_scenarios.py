@@ -13,10 +13,6 @@ from labkit.sim.trace import parse, replay
 ALL = every()
 
 
-def test_every_simulator_has_a_scenario():
-    assert [name for name, found in MODELS.items() if not found.scenarios] == []
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_a_scenario_replays_from_its_text(name: str):
     found = find(name)
