@@ -195,29 +195,22 @@ BATCHES = [
 ]
 
 
-@pytest.mark.parametrize(("strategy", "order", "point", "batch"), BATCHES)
-def test_a_crash_in_any_of_two_batches_is_simulated_as_it_really_goes(
-    strategy: Strategy, order: Order, point: FailPoint, batch: int, tmp_path: Path
-):
-    crash = Crash(point, batch)
-    found = simulated_batches(strategy, order, crash, prompt=True)
-    assert found == two_batches(strategy, order, crash, tmp_path, prompt=True)
-    assert found is not None or (point, batch) == (FailPoint.MID_COMMIT, 1)
-
-
 LATE = [
     (strategy, order, point, batch)
     for strategy, order, point, batch in BATCHES
     if order is Order.DECISION and (batch or point in (FailPoint.MID_COMMIT, FailPoint.AFTER_COMMIT))
 ]
+"""Behind a lost notification, batch 0 is committed by whoever stores the votes of batch 1; a crash may interrupt it."""
 
 
-@pytest.mark.parametrize(("strategy", "order", "point", "batch"), LATE)
-def test_a_crash_after_a_lost_notification_is_simulated_as_it_really_goes(
-    strategy: Strategy, order: Order, point: FailPoint, batch: int, tmp_path: Path
+@pytest.mark.parametrize(
+    ("strategy", "order", "point", "batch", "prompt"),
+    [*((*each, True) for each in BATCHES), *((*each, False) for each in LATE)],
+)
+def test_a_crash_in_any_of_two_batches_is_simulated_as_it_really_goes(
+    strategy: Strategy, order: Order, point: FailPoint, batch: int, prompt: bool, tmp_path: Path
 ):
-    """Batch 0 is committed by whoever stores the votes of batch 1, and a crash may come in the middle of that."""
     crash = Crash(point, batch)
-    found = simulated_batches(strategy, order, crash, prompt=False)
-    assert found == two_batches(strategy, order, crash, tmp_path, prompt=False)
+    found = simulated_batches(strategy, order, crash, prompt=prompt)
+    assert found == two_batches(strategy, order, crash, tmp_path, prompt=prompt)
     assert found is not None or (point, batch) == (FailPoint.MID_COMMIT, 1)
