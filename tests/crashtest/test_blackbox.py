@@ -1,6 +1,6 @@
 """The parts of a test of a pipeline: names, places, what is seen, why it is weak. Nothing is started."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -695,6 +695,25 @@ def test_a_third_crash_that_leaves_contents_never_seen_comes_first() -> None:
         ["write a #1", "unlink undo #1"],
         ["write a #1", "write a #1"],
     ]
+
+
+def test_what_differs_in_more_than_numbers_comes_before_a_counter() -> None:
+    """Each start counts in a file; a new number is new contents, but only the other state is of another kind."""
+    [first, *_] = points(HEALTHY)
+    repair = effects("write count", "write a", "exit")
+    before: dict[Crashes, dict[str, str]] = {(first,): {"write count #1": "n2", "write a #1": "n1 r", EXIT: "n1"}}
+    parts = {"n1 r": {"n1", "r"}, "n1": {"n1"}, "n2": {"n2"}, "r": {"r"}}
+    shapes = {"n1": "n", "n2": "n", "n1 r": "n r"}
+
+    def found(shapes: Mapping[Hashable, Hashable]) -> list[str]:
+        known = frozenset({"n1", "r"})
+        states = States(
+            before, known, is_whole=True, parts={each: frozenset(them) for each, them in parts.items()}, shapes=shapes
+        )
+        return [each[-1].name for each in Recoveries({(first,): repair}, HEALTHY, (), states).new_states()]
+
+    assert found(shapes) == ["write a #1", "write count #1"]
+    assert found({}) == ["write count #1", "write a #1"]
 
 
 def test_plain_starts_follow_each_recovery_that_leaves_other_files_than_the_others() -> None:

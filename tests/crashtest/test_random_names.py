@@ -1,10 +1,12 @@
 """The parts of file names that chance decides, as two runs without a crash show them."""
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from labkit.crashtest.blackbox.effects import Effect, mask
+from labkit.crashtest.blackbox.effects import Effect, Namer, mask
 from labkit.crashtest.blackbox.random_names import CHEAP_SECONDS, RandomName, mask_random, may_be_random, random_names
 from labkit.host.syscalls.calls import Call, CallKind
 
@@ -50,6 +52,17 @@ def test_what_differs_between_two_runs_is_masked_in_a_third(one: str, other: str
 )
 def test_other_differences_are_not_learned(first: Sequence[str], second: Sequence[str]) -> None:
     assert learned(first, second) == ()
+
+
+def test_a_random_part_that_looks_like_an_id_is_masked_as_in_other_runs() -> None:
+    names = learned(["out/.tmp-k3x_9ab1"], ["out/.tmp-sn3i3gw3"])
+    path = "out/.tmp-a1b2c3d4"
+    assert mask(path) == "out/.tmp-<hex>"
+    assert mask(mask_random(path, names)) == "out/.tmp-<x>"
+    assert learned(["out/.tmp-k3x_9ab1"], [path]) == names
+    namer = Namer([Path("/s")], mask_more=partial(mask_random, names=names))
+    assert namer.ids(f"/s/{path}") == ()
+    assert namer.file(f"/s/{path}") == "out/.tmp-<x>"
 
 
 def test_a_name_counts_only_in_its_folder_and_with_its_fixed_parts() -> None:

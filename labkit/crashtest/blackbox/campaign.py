@@ -332,8 +332,12 @@ class Campaign:
             sends = any(each.kind is CallKind.SEND for each in effects)
             is_whole = not (sends or self._seen.doubts or comparison.blurred())
             written = frozenset((key(each), order(each)) for each in known)
-            keys = [*map(key, known), *(each for found in before.values() for each in found.values())]
+            every = [*known, *(state for start in starts.values() for state in start.states.values())]
+            keys = {key(state): state for state in every}
             parts: dict[Hashable, frozenset[Hashable]] = {each: each[0] for each in keys}
+            shapes: dict[Hashable, Hashable] = {
+                each: comparison.shape(state, self._last) for each, state in keys.items()
+            }
             tried = [state for _, state in [*found[0], *found[1]]]
             restarted = len(frozenset(map(key, tried)))
             if not unread:  # what a crash left counts as tried although the reader has changed it before the restart
@@ -346,6 +350,7 @@ class Campaign:
                 written,
                 parts,
                 frozenset(map(key, tried)),
+                shapes,
                 restarted,
             )
         restarts = {at: start.effects for at, start in starts.items()}

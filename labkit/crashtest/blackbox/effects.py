@@ -185,8 +185,8 @@ class Namer:
         a masked path, in which a placeholder replaces the number of a file: `offsets/<n>` for `offsets/3`. `numbered`
         are the masked paths for which names keep the number, because the order of these files differs from run to run.
         `earlier` are the calls of earlier starts, whose process ids are masked as well, because file names may contain
-        them. Paths in the folder `unnamed` appear without the folder's name. `mask_more` masks further parts of masked
-        paths, such as names that only comparing two runs shows to be random.
+        them. Paths in the folder `unnamed` appear without the folder's name. `mask_more` masks parts of paths first,
+        such as names that only comparing two runs shows to be random.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -233,7 +233,7 @@ class Namer:
         return (self._mask(file, entries=False) if where in self._numbered else where), file
 
     def _mask(self, file: str, *, entries: bool = True) -> str:
-        return self._mask_more(mask(file, entries=entries, pids=self._pids))
+        return mask(self._mask_more(file), entries=entries, pids=self._pids)
 
     def _inside(self, path: str) -> str | None:
         for folder in self._folders:
@@ -251,8 +251,11 @@ class Namer:
         return None if file is None or self._is_ignored(file) else self._mask(file, entries=False)
 
     def ids(self, path: str) -> tuple[bytes, ...]:
-        """Return the UUIDs and hexadecimal ids in a path, without the path of its watched folder."""
-        return ids_in(os.fsencode(self._inside(path) or ""))
+        """Return the UUIDs and hexadecimal ids in a path, without the path of its watched folder.
+
+        Parts that `mask_more` masks are no ids, even if chance makes one look like an id.
+        """
+        return ids_in(os.fsencode(self._mask_more(self._inside(path) or "")))
 
     def _is_ignored(self, file: str) -> bool:
         name = file.rpartition("/")[2]

@@ -415,12 +415,17 @@ class States(NamedTuple):
     """The parts of a state, one for each changed file; a state that is missing here is a single part."""
     tried: frozenset[Hashable] = frozenset()
     """The states from which a run restarted. If a reader changed files after a crash, both states count."""
+    shapes: Mapping[Hashable, Hashable] = {}
+    """What is left of a state without its numbers; a state that is missing here is its own shape."""
     restarted: int = 0
     """The number of states from which a run restarted, each counted as the restart found it."""
 
     def after(self, crashes: Crashes) -> Hashable | None:
         """Return the state of the files at the last of the given two or more crashes; None if it is not known."""
         return self.before.get(crashes[:-1], {}).get(crashes[-1].name)
+
+    def shape_of(self, state: Hashable) -> Hashable:
+        return self.shapes.get(state, state)
 
     def parts_of(self, state: Hashable) -> frozenset[Hashable]:
         return self.parts.get(state, frozenset([state]))
@@ -514,8 +519,9 @@ class Recoveries:
         Each one has one crash more than a run that was made. `made` has the ids of the runs that were made or tried in
         vain; the result contains none of them.
 
-        First come the runs that leave a file with contents that no earlier run found. Of these, the first ones have
-        their last crash before different calls.
+        First come runs that leave files which differ in more than numbers from those of all earlier runs. Otherwise a
+        counter that each start raises would lead to ever longer series of crashes. Then come the runs that leave a file
+        with contents that no earlier run found. Of these, the first ones have their last crash before different calls.
 
         If the pipeline also keeps state elsewhere, third crashes before a kind of call that no earlier start made come
         before all others.
@@ -527,8 +533,9 @@ class Recoveries:
         known = {None, *self._states.known, *map(self._states.after, self._restarts)}
         met = {EXIT, *(each.family for effects in (self._healthy, *self._recoveries.values()) for each in effects)}
         met |= {self._family(at) for at in self._restarts if len(at) > 2}
-        ranks: dict[Crashes, tuple[bool, bool, int, int]] = {}
-        turns: Counter[tuple[bool, str]] = Counter()
+        shapes = {self._states.shape_of(state) for state in known}
+        ranks: dict[Crashes, tuple[bool, bool, bool, int, int]] = {}
+        turns: Counter[tuple[bool, bool, str]] = Counter()
         for crashes, effects in self._all_restarts().items():
             ranking = Importance(effects, self._showing)
             for point in points(effects):
@@ -538,9 +545,11 @@ class Recoveries:
                 if name_of(further) not in made and not (is_usual and state in known):
                     met.add(family)
                     known.add(state)
-                    is_seen = self._states.parts_of(state) <= seen
-                    ranks[further] = is_usual, is_seen, turns[is_seen, point.name], ranking.of(point)
-                    turns[is_seen, point.name] += 1
+                    shape = self._states.shape_of(state)
+                    newness = shape in shapes, self._states.parts_of(state) <= seen
+                    shapes.add(shape)
+                    ranks[further] = is_usual, *newness, turns[*newness, point.name], ranking.of(point)
+                    turns[*newness, point.name] += 1
         return [*sorted(ranks, key=ranks.__getitem__), *(each for each in self.torn() if name_of(each) not in made)]
 
     @property

@@ -41,13 +41,20 @@ class RandomName(NamedTuple):
 
 
 def mask_random(path: str, names: Sequence[RandomName]) -> str:
-    """Return a masked path in which placeholders also replace the random parts of `names`."""
-    done = ""
-    for part in path.split("/") if names else [path]:
-        found = (each.masked(done, part) for each in names)
-        masked = next((each for each in found if each is not None), part)
-        done = f"{done}/{masked}" if done else masked
-    return done
+    """Return a path in which placeholders replace the random parts of `names`, and nothing else."""
+    if not names:
+        return path
+    parts, folder = [], ""
+    for part in path.split("/"):
+        found = (each.masked(folder, part) for each in names)
+        parts.append(next((each for each in found if each is not None), part))
+        folder = _below(folder, parts[-1])
+    return "/".join(parts)
+
+
+def _below(folder: str, name: str) -> str:
+    """Return the masked path of a file, from the masked path of its folder and its own name."""
+    return f"{folder}/{mask(name, entries=False)}".lstrip("/")
 
 
 def may_be_random(effects: Sequence[Effect], seconds: float) -> bool:
@@ -73,7 +80,7 @@ def random_names(first: Sequence[Effect], second: Sequence[Effect]) -> tuple[Ran
     found: dict[RandomName, None] = {}
     for one, other in zip(first, second, strict=True):
         if one.kind not in _NAMELESS:
-            found.update(dict.fromkeys(_differing(one.where, other.where)))
+            found.update(dict.fromkeys(_differing(one.file, other.file)))
     return tuple(found)
 
 
@@ -81,13 +88,13 @@ def _differing(one: str, other: str) -> Iterator[RandomName]:
     folder = ""
     for mine, theirs in zip(one.split("/"), other.split("/"), strict=False):
         masked = mine
-        if mine != theirs:
+        if _below(folder, mine) != _below(folder, theirs):
             name = _random_name(folder, mine, theirs)
             if name is None:
                 return
             yield name
             masked = name.masked(folder, mine) or mine
-        folder = f"{folder}/{masked}" if folder else masked
+        folder = _below(folder, masked)
 
 
 def _random_name(folder: str, one: str, other: str) -> RandomName | None:
