@@ -1,4 +1,4 @@
-"""Keeps only the last three notes on its starts and parts, so a part and three crashes of later starts forget the part."""
+"""Keeps the last three notes on its starts and parts, so a part and three crashes of later starts forget the part."""
 
 import os
 from pathlib import Path
