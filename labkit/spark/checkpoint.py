@@ -190,7 +190,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
     if not path.exists():
         # Another program stored no names of pre-committed transactions, so recovery could not finish them.
         if checkpoint.offset_log():
-            raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another directory.")
+            raise InvalidInput(f"{checkpoint.folder}: labkit did not create this checkpoint; use another folder.")
         identity, incarnation = wanted, 0
     else:
         identity, incarnation = _read_identity(path)

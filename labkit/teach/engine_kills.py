@@ -36,9 +36,9 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 def broker() -> Iterator[Mapping[str, str]]:
     """Provide a private Kafka broker for a `with` block, and yield `{"KAFKA": address}`, an environment variable.
 
-    This is the private broker that the notebook already uses. If the notebook uses the user's own broker, labkit starts
-    a private one that ends with the block, because the tested pipelines have fixed topic names and must not write into
-    the user's broker. Raises `ServiceUnavailable` if no broker can be started.
+    If the notebook already uses a private broker, it is this one. If the notebook uses the user's own broker, labkit
+    starts a private one that ends with the block, because the tested pipelines have fixed topic names and must not
+    write into the user's broker. Raises `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:

@@ -51,7 +51,7 @@ class Explorer(anywidget.AnyWidget):
         self._presenter.tell("")
 
     def redo(self) -> None:
-        """Repeat the change of the run that was undone last. Raises `InvalidAction` if no change was undone."""
+        """Make the most recently undone change again. Raises `InvalidAction` if no change was undone."""
         self.session.redo()
         self._presenter.tell("")
 

@@ -159,7 +159,7 @@ def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, cr
 
 
 def slip(words: str, *, name: str = "", faded: bool = False) -> Token:
-    """Return the token for a message that is shown as text. Screen readers read `name` (default: the text)."""
+    """Return a slip: the shape for a message, which shows its text. Screen readers read `name` (default: the text)."""
     return Token(Shape.SLIP, words, name or words, faded)
 
 

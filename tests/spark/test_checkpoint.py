@@ -76,7 +76,7 @@ def test_the_checkpoint_of_another_query_is_refused_with_what_differs(name: str,
 def test_a_checkpoint_that_the_lab_did_not_start_is_refused(tmp_path: Path):
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text("v1\n{}\n0")
-    with pytest.raises(InvalidInput, match="the lab did not create this checkpoint"):
+    with pytest.raises(InvalidInput, match="labkit did not create this checkpoint"):
         enter(Checkpoint(tmp_path), MINE)
 
 

@@ -292,8 +292,8 @@ def write_part(call: Call, kind: str = "") -> None:
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "labkit cannot end the write at the planned byte, so this run proves nothing: the write has other bytes "
-            "than in the run without a crash, or labkit could not read them"
+            "labkit cannot cut the write off after the planned byte, because its bytes differ from those in the run "
+            "without a crash or could not be read, so this run proves nothing; repeat the test"
         )
     try:
         with Path(call.path).open("r+b") as file:

@@ -164,7 +164,7 @@ class Died(Event, frozen=True, tag="died"):
 
 
 class Unwanted(Event, frozen=True, tag="unwanted"):
-    """Nobody needs the Spark driver any more, so its supervisor has killed the driver and its whole session."""
+    """Nobody needs the Spark driver any more, so its supervisor has killed it with all processes of its session."""
 
     proof: Proof
 

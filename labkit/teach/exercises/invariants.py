@@ -133,10 +133,10 @@ class Watch:
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Check a learner's property on states of each simulator in `variant`; report the first disagreement.
 
-        The right answer for a state is that of the simulator's own property `claim`. The variant's parameters `good`
-        (correct simulators) and `bad` (faulty ones) are lists of pairs: a simulator's name and its configuration. All
-        states that these simulators reach are tested. In the list `assembled`, each entry has a third item, a dict
-        from which `assemble` builds the states to test.
+        The right answer for a state is what the simulator's own property, named `claim`, says about it. The variant's
+        parameters `good` (correct simulators) and `bad` (faulty ones) are lists of pairs: a simulator's name and its
+        configuration. All states that these simulators reach are tested. A third parameter, `assembled`, is a list of
+        such pairs with a dict from which `assemble` builds the states to test.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)

@@ -38,7 +38,7 @@ def times(counts: int, record: int) -> int:
 
 
 def records_in(counts: int) -> Iterator[int]:
-    """Yield the records in the multiset `counts` by increasing number, each as often as the multiset contains it."""
+    """Yield the records of the multiset that `counts` encodes, the lowest first, each as often as it is contained."""
     for record in range(counts.bit_length()):
         for _ in range(times(counts, record)):
             yield record

@@ -70,7 +70,7 @@ def pre_commit(settings: Settings, job: Job) -> Job:
 
 
 def complete(job: Job) -> Job:
-    """Return the job after its checkpoint is durable, so that it must commit all its pending transactions."""
+    """Return the job's next state when its checkpoint is durable: now it must commit all its pending transactions."""
     assert job.triggered is not None
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
