@@ -89,7 +89,8 @@ class Claim:
         if self.is_stuck:
             return "a start fails again and again; the rest concerns the rows that could be read until then"
         if self.strength is Strength.REFUTED:
-            return f"a run refutes exactly-once; not everything was tried, so even {self.at_best} may be too strong"
+            doubt = f"{self.at_best} may be too strong as well, since not all was tried"
+            return f"a run refutes exactly-once; {doubt} ({self.coverage.extent})"
         if self.strength is Strength.COMPLETE and self.at_best is not Guarantee.EXACTLY_ONCE:
             return _COMPLETE[self.at_best]
         return ""

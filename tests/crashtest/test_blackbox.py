@@ -16,6 +16,7 @@ from labkit.crashtest.blackbox import runs
 from labkit.crashtest.blackbox.campaign import Campaign, Further
 from labkit.crashtest.blackbox.diagnosis import (
     AFTER,
+    AGAIN,
     EITHER,
     FLUSH,
     FORGIVE,
@@ -324,7 +325,7 @@ def test_no_order_of_two_steps_is_recommended_if_one_run_loses_rows_and_another_
 
 def test_a_crash_during_recovery_that_loses_rows_needs_more_than_an_order_if_others_double_rows() -> None:
     pair = replace(result("a then b", *FEWER), group=Group.PAIR)
-    for single, recipe in ((GOOD, FORGIVE), (TWICE, EITHER)):
+    for single, recipe in ((GOOD, AGAIN), (TWICE, EITHER)):
         summary = summarise([result("a", *single), pair], Coverage(1, 1, 2, 2))
         diagnosis = diagnose(summary, {"a": Point("a", 1)})
         assert (diagnosis.code, diagnosis.recipe) == ("recovery", recipe)

@@ -123,12 +123,12 @@ def test_rows_as_lines_of_json() -> None:
 def test_a_verdict_quotes_the_rows_of_the_person() -> None:
     twice = judged(PLAIN, PLAIN, [*PLAIN, PLAIN[0]])
     assert because(twice, dict(enumerate(PLAIN)), 3) == (
-        'at-least-once, because 1 of 3 row(s) came out twice or more, as {"a": 1, "b": "x"}'
+        'at-least-once, because 1 of 3 row(s) came out twice or more, for example {"a": 1, "b": "x"}'
     )
     strange = judged(PLAIN, PLAIN, [*PLAIN[1:], {"a": 9}])
     assert because(strange, dict(enumerate(PLAIN)), 3) == (
-        'none, because 1 of 3 row(s) got lost, as {"a": 1, "b": "x"} and rows came out that nobody '
-        'expected, as {"a": 9}'
+        'none, because 1 of 3 row(s) got lost, for example {"a": 1, "b": "x"} and rows came out that nobody '
+        'expected, for example {"a": 9}'
     )
     gone = judged(PLAIN, PLAIN, [*PLAIN, {"a": 9}], PLAIN)
     assert because(gone, dict(enumerate(PLAIN)), 3) == (

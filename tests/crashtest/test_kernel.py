@@ -383,7 +383,7 @@ def test_a_worker_of_spark_is_known_without_a_line_and_one_that_commits_is_no_ta
 def test_a_task_that_died_alone_is_told_as_that() -> None:
     run = PipelineRun("retry", "a task dies alone", Path())
     run.crashes.append({"point": "write rows #1", "signal": 9, "killed": [7], "at": 12.0, ALONE: True})
-    assert text(lines(run)) == ("   0.00 s  engine  SIGKILL to one process alone before write rows #1",)
+    assert text(lines(run)) == ("   0.00 s  labkit  SIGKILL to one process alone before write rows #1",)
     run.crashes[0].pop(ALONE)
     assert "every process of the pipeline" in text(lines(run))[0]
 

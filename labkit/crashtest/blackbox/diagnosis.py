@@ -40,6 +40,7 @@ EITHER = _recipe("either")
 WHOLE = _recipe("whole")
 UNDO = _recipe("undo")
 STEP = _recipe("step")
+AGAIN = _recipe("again")
 TOGETHER = _recipe("together")
 DATABASE = _recipe("database")
 WAIT = _recipe("wait")
@@ -234,7 +235,7 @@ def _alone(weakest: Result, axis: str, both_ways: str) -> Diagnosis:
         case Group.LARGE | Group.RETRY:
             return _in_a_batch(weakest, axis, happened)
         case Group.PAIR:
-            return _recovery(axis, both_ways)
+            return _recovery(max(len(weakest.evidence), 2), axis, both_ways)
     return _another_start(weakest, axis, happened)
 
 
@@ -250,17 +251,17 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
     return Diagnosis("attempts", why, OVERWRITE)
 
 
-def _recovery(axis: str, both_ways: str) -> Diagnosis:
+def _recovery(crashes: int, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
         return Diagnosis("goes back", "while a batch is replayed, readers see an older value again", MARKER)
     if axis.endswith("_read"):
         return Diagnosis(
             "readable too early", "while a batch is replayed, rows that were readable disappear", OVERWRITE
         )
-    why = "a crash during recovery does harm of a kind that no run with a single crash showed"
+    why = f"{crashes} crashes, each later one in the recovery from those before, do harm that no single crash did"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
-    return Diagnosis("recovery", why, FORGIVE)
+    return Diagnosis("recovery", why, FORGIVE if axis == "stuck" else AGAIN)
 
 
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:

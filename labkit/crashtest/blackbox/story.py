@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.core.explanation import READ_AND_ABORTED, Explanation
@@ -12,6 +13,7 @@ from labkit.crashtest.blackbox.expectation import shown
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.points import WITHIN
 from labkit.crashtest.blackbox.runs import PipelineRun
+from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
@@ -25,7 +27,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event in a run's timeline: a Unix time, the actor (`engine`, `sink` or `reader`), and a text."""
+    """One event in a run's timeline: a Unix time, the actor (`labkit`, `job` or `reader`), and a text."""
 
     at: float
     who: str
@@ -44,32 +46,33 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
         began = start.watched.began
         word = "is started" if number == 1 else f"is started again ({number})"
         event = Event.STEP if number == 1 else Event.RESTART
-        yield Line(began, "engine", f"the command {word}", event)
+        yield Line(began, "labkit", f"the command {word}", event)
         left_out = len(start.effects) - FIRST - LAST
         for place, effect in enumerate(start.effects):
             if not FIRST <= place < FIRST + left_out:
-                yield Line(began + effect.call.seconds, "sink", said(effect))
+                yield Line(began + effect.call.seconds, "job", said(effect))
             elif place == FIRST:
-                yield Line(began + effect.call.seconds, "sink", f"... {left_out} more effects")
+                yield Line(began + effect.call.seconds, "job", f"... {left_out} more effects")
 
 
 def said(effect: Effect) -> str:
-    """Describe a system call in a few words: its name, file, size in bytes and line of Python."""
+    """Describe a system call in a few words: its name, file, size in bytes, old name and line of Python."""
     call = effect.call
+    old_name = f"from {Path(call.path).name}" if effect.kind in (CallKind.RENAME, CallKind.LINK) else ""
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
-    more = ", ".join(part for part in (file, size, str(effect.line or "")) if part)
+    more = ", ".join(part for part in (file, size, old_name, str(effect.line or "")) if part)
     return f"{effect.name} ({more})" if more else effect.name
 
 
 def _crashes(run: PipelineRun) -> Iterator[Line]:
     for crash in run.crashes:
         if "fault" in crash:
-            yield Line(crash["at"], "engine", _fault_in_words(crash), Event.CRASH)
+            yield Line(crash["at"], "labkit", _fault_in_words(crash), Event.CRASH)
             continue
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
         whom = "one process alone" if ALONE in crash else "every process of the pipeline"
-        yield Line(crash["at"], "engine", f"SIGKILL to {whom} {where}", Event.CRASH)
+        yield Line(crash["at"], "labkit", f"SIGKILL to {whom} {where}", Event.CRASH)
 
 
 def _fault_in_words(crash: Mapping[str, Any]) -> str:
@@ -107,7 +110,7 @@ def text(lines: Sequence[Line]) -> tuple[str, ...]:
 
 def picture(lines: Sequence[Line], title: str) -> str:
     """Return a timeline as a space-time diagram, an SVG document."""
-    names = {"engine": "engine", "sink": "sink", "reader": "reader"}
+    names = {"labkit": "labkit", "job": "job", "reader": "reader"}
     steps = tuple(Step(line.who, line.event, (), line.text) for line in lines)
     return svg(Diagram(names, steps), title=title)
 
@@ -115,9 +118,9 @@ def picture(lines: Sequence[Line], title: str) -> str:
 # The verdict on a run in a sentence that quotes the user's own rows, since these have no offsets and no batches.
 
 COUNTED = {
-    "lost": "{n} of {rows} row(s) got lost, as {row}",
-    "duplicate": "{n} of {rows} row(s) came out twice or more, as {row}",
-    "unexpected": "rows came out that nobody expected, as {row}",
+    "lost": "{n} of {rows} row(s) got lost, for example {row}",
+    "duplicate": "{n} of {rows} row(s) came out twice or more, for example {row}",
+    "unexpected": "rows came out that nobody expected, for example {row}",
 }
 MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read": "{row}, which was gone again later"}
 
