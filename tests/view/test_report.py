@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ended_runs import CRASH
+
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
@@ -45,17 +47,6 @@ def test_every_key_has_its_own_track_from_the_beginning():
     assert [step.value for step in tracks["hello"]] == [1, 2, None, 1, 2, None]
     assert [step.label for step in tracks["world"]] == ["crash 1", "offset 1, driver 2", "end"]
     assert tracks["world"][0] == Step("crash 1")
-
-
-CRASH = {
-    "point": FailPoint.MID_WRITE.value,
-    "batch": 0,
-    "signal": 9,
-    "killed": [1],
-    "files": ["offsets/0"],
-    "offset_log": [0],
-    "commit_log": [],
-}
 
 
 def page_of(expected: list[Record], events: list[Observation | Reading], crash: dict[str, Any], place: Path) -> str:
