@@ -1,32 +1,44 @@
-"""Replace what chance writes into the files of SQLite, so that equal states of a database have equal bytes.
+"""Describe the files of SQLite by what they mean to SQLite, so that equal states of a database have equal descriptions.
 
 SQLite protects its logs (the rollback journal and the write-ahead log) by random numbers and by checksums that depend
-on them. Only whether these fit matters: a record that does not fit is ignored. So each number and checksum is replaced
-by a word that says whether it fits. Counters of transactions become zero, because they grow with each start that writes
+on them, and writes much into them that it never reads after a crash. What counts is what SQLite would restore from a
+log when it opens the database. Counters of transactions become zero, because they grow with each start that writes
 anything, so that new states would never end.
 
-Source: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollback journal) and 4 (write-ahead log).
+Sources: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollback journal) and 4 (write-ahead log);
+`hasHotJournal` and `pager_playback` in pager.c, `walIndexRecover` in wal.c.
 """
 
 import struct
 from collections.abc import Iterator
 
+JOURNAL = "-journal"
+"""The end of a rollback journal's name; the name of the database comes before it."""
 _DATABASE = b"SQLite format 3\0"
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _UNSYNCED = bytes(12)
 """How a header of a journal begins until it is synced: without its magic number and the number of its records."""
+_ALL = 0xFFFFFFFF
+"""The number of records in a header that is never synced; it stands for all records that follow."""
 _HEADER = 28
 _WAL = {0x377F0682: "<", 0x377F0683: ">"}
 """The magic numbers of a write-ahead log, with the byte order of its checksums."""
 _SIZES = frozenset(2**power for power in range(9, 17))
 """The possible sizes of pages and sectors, in bytes."""
+_LOCKED_BYTE = 2**30
+"""The place in a database whose page SQLite never stores, because its locks lie there."""
 _FITS, _STRANGE = b"fits", b"not."
 
 
-def without_chance(body: bytes) -> bytes:
-    """Return the bytes of a file without what chance or a counter decides; unchanged unless SQLite wrote the file."""
+def meaning(body: bytes, database: bytes | None = None) -> bytes:
+    """Return a description of a file's bytes; it is the bytes themselves unless SQLite wrote the file.
+
+    `database` has the bytes of the database to which a rollback journal belongs; None if `body` is no such journal.
+    """
     if body.startswith(_DATABASE):
         return _page(1, body)
+    if database is not None and (database.startswith(_DATABASE) or not database):
+        return b"".join(_rollback(body, database))
     if _is_header(body, 0):
         return b"".join(_journal(body))
     if len(body) >= 32 and struct.unpack_from(">I", body)[0] in _WAL:
@@ -46,6 +58,52 @@ def _is_header(body: bytes, place: int) -> bool:
     return sector in _SIZES and size in _SIZES
 
 
+def _rollback(body: bytes, database: bytes) -> Iterator[bytes]:
+    """Yield what SQLite restores from a rollback journal: the old pages that differ from those of the database.
+
+    SQLite only looks at a journal if the database has a page and the journal's first byte is not zero (it is *hot*).
+    The name of a super-journal at the end connects several databases; such a journal is described by its own bytes.
+    """
+    if not database or not body or not body[0]:
+        yield b"journal that SQLite ignores"
+        return
+    if body.endswith(_JOURNAL):
+        yield from _journal(body)
+        return
+    yield b"hot journal"
+    if not _is_header(body, 0):
+        return
+    pages, size, old = _records(body)
+    if old * size != len(database):
+        yield b" %d pages of %d bytes" % (old, size)
+    for number, page in sorted(pages.items()):
+        if number <= old and _page(number, page) != _page(number, database[(number - 1) * size : number * size]):
+            yield b" page %d " % number + _page(number, page)
+
+
+def _records(body: bytes) -> tuple[dict[int, bytes], int, int]:
+    """Return what a hot journal has: its old pages by their numbers, their size, and the old number of pages."""
+    place, pages = 0, dict[int, bytes]()
+    size, old = struct.unpack_from(">I", body, 24)[0], struct.unpack_from(">I", body, 16)[0]
+    while body.startswith(_JOURNAL, place) and _is_header(body, place):
+        records, nonce, _, sector = struct.unpack_from(">4I", body, place + 8)
+        place += sector
+        while records and len(body) >= place + size + 8:
+            number, page = struct.unpack_from(">I", body, place)[0], body[place + 4 : place + 4 + size]
+            fits = struct.unpack_from(">I", body, place + 4 + size)[0] == _sum(nonce, page)
+            if number in (0, _LOCKED_BYTE // size + 1) or not (fits or number > old or number in pages):
+                return pages, size, old
+            pages.setdefault(number, page)
+            place += size + 8
+            records -= records != _ALL
+        place = -(-place // sector) * sector
+    return pages, size, old
+
+
+def _sum(nonce: int, page: bytes) -> int:
+    return (nonce + sum(page[len(page) - 200 : 0 : -200])) % 2**32
+
+
 def _journal(body: bytes) -> Iterator[bytes]:
     """Yield a rollback journal in parts: a header with a random number (nonce), and old pages with their checksums.
 
@@ -58,8 +116,7 @@ def _journal(body: bytes) -> Iterator[bytes]:
         place += sector
         while len(body) >= place + size + 8 and not _is_header(body, -(-place // sector) * sector):
             number, page = struct.unpack_from(">I", body, place)[0], body[place + 4 : place + 4 + size]
-            [checksum] = struct.unpack_from(">I", body, place + 4 + size)
-            fits = checksum == (nonce + sum(page[size - 200 : 0 : -200])) % 2**32
+            fits = struct.unpack_from(">I", body, place + 4 + size)[0] == _sum(nonce, page)
             yield body[place : place + 4] + _page(number, page) + (_FITS if fits else _STRANGE)
             place += size + 8
         if _is_header(body, -(-place // sector) * sector):
@@ -68,24 +125,30 @@ def _journal(body: bytes) -> Iterator[bytes]:
 
 
 def _wal(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: its header without numbers that grow, and each frame with a new page.
+    """Yield a write-ahead log in parts: its header without numbers that grow, and each frame up to the last commit.
 
-    The random numbers (salts) of a frame fit if they are those of the header. Its checksum also covers all frames
-    before it.
+    SQLite reads the frames until one does not fit: its random numbers (salts) must be those of the header, and its
+    checksum also covers all frames before it. What follows the last commit in these frames is ignored.
     """
-    magic, _, size = struct.unpack_from(">3I", body)
+    magic, version, size = struct.unpack_from(">3I", body)
     order, salts = _WAL[magic], body[16:24]
     checked = _checksum(order, body[:24], (0, 0))
-    yield body[:12] + (_FITS if struct.pack(">2I", *checked) == body[24:32] else _STRANGE)
-    place = 32
-    while size in _SIZES and len(body) >= place + 24:
+    if struct.pack(">2I", *checked) != body[24:32] or size not in _SIZES:
+        yield b"log that SQLite ignores"
+        return
+    yield b"log %d %d" % (version, size)
+    place, begun = 32, list[bytes]()
+    while len(body) >= place + 24 + size:
         head, page = body[place : place + 24], body[place + 24 : place + 24 + size]
-        checked = _checksum(order, head[:8] + page, checked) if len(page) == size else (0, 0)
-        fits = head[8:16] == salts, struct.pack(">2I", *checked) == head[16:24]
-        yield head[:8] + b"".join(_FITS if each else _STRANGE for each in fits)
-        yield _page(struct.unpack_from(">I", head)[0], page)
+        checked = _checksum(order, head[:8] + page, checked)
+        number, pages = struct.unpack_from(">2I", head)
+        if head[8:16] != salts or struct.pack(">2I", *checked) != head[16:24] or not number:
+            return
+        begun += [head[:8], _page(number, page)]
+        if pages:  # the last frame of a transaction has the size of the database
+            yield from begun
+            begun.clear()
         place += 24 + size
-    yield body[place:]
 
 
 def _checksum(order: str, text: bytes, begun: tuple[int, int]) -> tuple[int, int]:

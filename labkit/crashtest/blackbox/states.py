@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, times_in, without_number
-from labkit.crashtest.blackbox.sqlite_files import without_chance
+from labkit.crashtest.blackbox.sqlite_files import JOURNAL, meaning
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
@@ -174,14 +174,14 @@ class RunFiles:
     def _content(self, path: str) -> Content | None:
         with suppress(OSError):
             state = os.lstat(path)
-            times = state.st_mtime_ns, state.st_ctime_ns
-            signature = (state.st_ino, state.st_mode, state.st_nlink, state.st_size, *times)
+            database = path.removesuffix(JOURNAL) if path.endswith(JOURNAL) and stat.S_ISREG(state.st_mode) else ""
+            signature = *_signature(state), *(_signature(os.lstat(database)) if Path(database).is_file() else ())
             if path not in self._read or self._read[path][0] != signature:
-                self._read[path] = signature, self._new_content(path, state)
+                self._read[path] = signature, self._new_content(path, state, database)
             return self._read[path][1]
         return None
 
-    def _new_content(self, path: str, state: os.stat_result) -> Content:
+    def _new_content(self, path: str, state: os.stat_result, database: str) -> Content:
         body = b""
         kind, more = [f"{state.st_mode} {state.st_uid} {state.st_gid} {_flags(path)}"], []
         if stat.S_ISLNK(state.st_mode):
@@ -191,7 +191,7 @@ class RunFiles:
             kind.append(str(state.st_nlink))
         for folder in self._folders:
             body = body.replace(folder, b"")
-        body = without_chance(body)
+        body = meaning(body, Path(database).read_bytes() if Path(database).is_file() else None)
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
@@ -205,6 +205,10 @@ class RunFiles:
         ids, times = ids_in(body), times_in(body)
         ids, times = ids if len(ids) <= MOST_IDS else (), times if len(times) <= MOST_IDS else ()
         return Content(exact, masked, sized, present, ids, times, _digest(family(text).encode(), *kind))
+
+
+def _signature(state: os.stat_result) -> tuple[int, ...]:
+    return state.st_ino, state.st_mode, state.st_nlink, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _is_single(path: str, state: State) -> bool:
