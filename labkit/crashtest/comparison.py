@@ -32,6 +32,13 @@ class CoveragePart(Struct, frozen=True):
     tried: int
     directed: int
     directed_tried: int
+    alike: int = 0
+    """The number of points that leave the files as a tried one does."""
+
+    @property
+    def served(self) -> int:
+        """The number of points that a run serves."""
+        return self.tried + self.alike
 
 
 class RunPart(Struct, frozen=True):
@@ -150,7 +157,7 @@ class Comparison:
         earlier, later = self.before.coverage, self.after.coverage
         return (
             was.strength is Strength.COMPLETE
-            or (later.tried < earlier.tried and later.found - later.tried > earlier.found - earlier.tried)
+            or (later.served < earlier.served and later.found - later.served > earlier.found - earlier.served)
             or (
                 later.directed_tried < earlier.directed_tried
                 and later.directed - later.directed_tried > earlier.directed - earlier.directed_tried
@@ -245,7 +252,7 @@ def _runs(title: str, runs: Sequence[RunPart]) -> Iterator[str]:
 
 def _extent(report: ReportPart) -> str:
     coverage = report.coverage
-    points = f"{coverage.tried} of {coverage.found}"
+    points = f"{coverage.served} of {coverage.found}"
     return f"{points}, {coverage.directed_tried} of {coverage.directed} directed runs" if coverage.directed else points
 
 

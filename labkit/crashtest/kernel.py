@@ -7,6 +7,7 @@ reports.
 """
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -56,6 +57,8 @@ UNTESTED = (
     "day, {store}more than one plain start after a recovery, more than {loops} crashes at one place. Of crashes that "
     "leave the files as other crashes do, the test tries a sample."
 )
+
+_DRAFT = re.compile(r"\.(\d+|metadata)\.[0-9a-f-]{36}\.tmp")
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
 """The kinds of effects that do not show whether they change the sink's data."""
@@ -116,6 +119,16 @@ class SinkPipeline(PipelineSettings):
         """Return the masked paths of Spark's own files, except those by which Spark begins or ends a batch."""
         own = [each for each in effects if self._is_of_engine(each)]
         return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
+
+    def immaterial(self, effects: Sequence[Effect]) -> frozenset[str]:
+        """Return the masked paths of the checkpoint's folders, and of drafts, which Spark renames once written.
+
+        A start of Spark makes a folder only if it is missing, and reads no draft. Source: `HDFSMetadataLog`, and
+        `CheckpointFileManager.generateTempFilename`.
+        """
+        own = [each for each in effects if self._is_of_engine(each) and not each.call.target]
+        drafts = (each for each in own if each.kind is CallKind.MKDIR or _DRAFT.fullmatch(Path(each.call.path).name))
+        return frozenset(each.where for each in drafts)
 
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""

@@ -161,6 +161,8 @@ class Coverage:
     """The number of planned runs that proved something."""
     tried: int = 0
     """The number of crash points that had a run of their own."""
+    alike: int = 0
+    """The number of other crash points that leave the files as one with a run does, so that they need none."""
     pairs_tried: int = 0
     directed: int = 0
     """The number of runs that a complete test needs in addition to single crashes.
@@ -186,9 +188,13 @@ class Coverage:
     """Up to two files by which the states without a restart differ from the others."""
 
     @property
+    def _every_point(self) -> bool:
+        return self.tried + self.alike >= self.found > 0
+
+    @property
     def complete(self) -> bool:
         """Whether all crash points and all other required runs were tried, and each of these runs gave a result."""
-        every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
+        every = self._every_point and self.directed_tried >= self.directed and not self.sampled_writes
         every = every and not (self.every_state and self.states_left)
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
@@ -199,12 +205,12 @@ class Coverage:
         If all were tried, the text also says what else a complete test would need: further directed runs, crashes at
         further places within long writes, or restarts from further states.
         """
-        points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
-        if self.tried >= self.found and self.directed_tried < self.directed:
+        points = f"{self.tried + self.alike} of {self.found} points{' between lines' if self.between_lines else ''}"
+        if self._every_point and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
-        if self.tried >= self.found and self.sampled_writes:
+        if self._every_point and self.sampled_writes:
             return f"{points}, {self.sampled_writes} long write(s) cut at some places only"
-        if self.tried >= self.found and self.every_state and self.states_left:
+        if self._every_point and self.every_state and self.states_left:
             return f"{points}, {self.states} of at least {self.states + self.states_left} states of the files"
         return points
 
@@ -213,7 +219,8 @@ class Coverage:
         pairs = f"in all, {self.pairs_tried} of the {self.pairs} possible runs with a crash in a recovery"
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
         reached = f"{self.hit} of {self.planned} runs reached their points"
-        return f"{reached}: {self.tried} of {self.found} points{directed}; {pairs}{writes}"
+        alike = f" ({self.alike} more leave the files as these do)" if self.alike else ""
+        return f"{reached}: {self.tried} of {self.found} points{alike}{directed}; {pairs}{writes}"
 
     @property
     def of_states(self) -> str:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
+from labkit.crashtest.blackbox.alike import alike
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
 from labkit.crashtest.blackbox.execution import ENDED_MEANWHILE, NEVER_REACHED, NOT_SUFFERED, Start
@@ -67,6 +68,7 @@ from labkit.crashtest.blackbox.points import (
     effect_of,
     families,
     name_of,
+    one_of_each,
     points,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
@@ -147,6 +149,8 @@ class Campaign:
         """Every crash point that the run without a crash revealed, by name."""
         self.outage_points: dict[str, Point] = {}
         """Every point at which the power may fail, by name; before syncs as well, since unsynced data can be lost."""
+        self.alike: Mapping[str, Hashable] = {}
+        """Values by the names of crash points; points with equal values leave equal files, so one of them is enough."""
         self.points_total = 0
         self.pairs: set[str] = set()
         """The ids of all runs with several crashes that are possible."""
@@ -201,12 +205,13 @@ class Campaign:
         There is one run for each chosen crash point. Without `--since`, runs of other kinds follow, for example one
         with a second instance of the pipeline.
         """
-        chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
+        chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last, alike=self.alike)
         if self.settings.seconds:  # time may run out, so the most important points come first
             planned = {point.name for point in chosen}
             chosen = [point for point in self._ranking.ordered(self.points.values()) if point.name in planned]
         self.points_total = self.points[EXIT].number
-        jobs = [single_job(self.points[point.name]) for point in self._since(chosen)]
+        made = {each.id for each in self.results}
+        jobs = [single_job(self.points[point.name]) for point in self._since(chosen) if point.name not in made]
         if self.settings.since and not self.settings.only:
             return jobs
         if not self.harness.endless:
@@ -250,7 +255,7 @@ class Campaign:
         changed = self.settings.changed()
         if changed is None:
             return chosen
-        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last)
+        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last, alike=self.alike)
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
@@ -466,7 +471,18 @@ class Campaign:
         job, run, result = finished
         if job.crashes and not run.unknown:
             (self.unread if job.id.startswith(UNREAD) else self.crashed)[job.crashes] = run
+            if job.id == EXIT:
+                self._learn_alike(run.starts[0])
         return self.ledger.keep(result)
+
+    def _learn_alike(self, start: Start) -> None:
+        """Find the crash points that leave equal files, from a start that was killed at its end.
+
+        The run without a crash does not show this, because there the reader is called, which may change files.
+        """
+        if not (self._seen.doubts or self.harness.endless or self.settings.unwatchable):
+            immaterial = self.settings.immaterial(start.effects)
+            self.alike = alike(self.points.values(), start.effects, start.states, immaterial)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
         """Perform the runs, in parallel if there are copies of the user's folder, and return their results."""
@@ -597,8 +613,11 @@ class Campaign:
         """Perform the whole crash test that the settings describe, and return the report."""
         first = self.healthy()
         if not first.violated:
-            jobs = self.jobs()
-            only = self.settings.only
+            jobs, only = self.jobs(), self.settings.only
+            if not self.settings.is_selection:
+                self.plan(jobs)
+                self.run(single_job(self.points[EXIT]))  # it shows which of the other points leave equal files
+                jobs = self.jobs()
             with self._beside(self.plan(jobs)):
                 for several in self._wanted(jobs):
                     self.run_all(self.allowed(several))
@@ -671,9 +690,7 @@ class Campaign:
         """
         if self.settings.quick or self.settings.is_selection:
             return
-        tried = {each.id for each in self.results}
-        points_left = [single_job(point) for name, point in self.points.items() if name not in tried]
-        yield from self._while_time(points_left)
+        yield from self._while_time(list(map(single_job, self._points_left())))
         jobs = self.second_crashes(every=True)
         tried = {each.id for each in self.results if each.group is Group.PAIR}
         made = {each.id for each in self.results}
@@ -683,6 +700,23 @@ class Campaign:
         yield from self._while_time(self.later_starts())
         yield from self._until_closed()
         yield from self._while_time(others[: max(left, 0)])
+
+    def _points_left(self) -> list[Point]:
+        """Return the crash points that have no run yet, but of those that leave equal files at most one."""
+        tried, proven = {each.id for each in self.results}, self._proven()
+        left = (point for name, point in self.points.items() if name not in tried)
+        return one_of_each((point for point in left if self.alike.get(point.name) not in proven), self.alike)
+
+    def _proven(self) -> set[Hashable]:
+        """Return the values in `alike` of the points at which a crash proved something."""
+        proven = (each.id for each in self.results if each.group is Group.CRASH and not each.unknown)
+        return {self.alike[name] for name in proven if name in self.alike}
+
+    def _like_others(self) -> int:
+        """Return the number of crash points without a run that leave the files as a point with a run does."""
+        tried = {each.id for each in self.results if not each.unknown}
+        proven = self._proven()
+        return sum(value in proven for name, value in self.alike.items() if name not in tried)
 
     def _until_closed(self) -> Iterator[Sequence[Job]]:
         """Yield runs that restart from new states of the files, until no such state is known or a limit is reached."""
@@ -851,6 +885,7 @@ class Campaign:
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
             between_lines=bool(settings.unwatchable),
+            alike=self._like_others(),
             **self._states(),
         )
         replaced = ["aborted_read"] if seen.replaces else []

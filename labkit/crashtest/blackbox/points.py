@@ -118,7 +118,7 @@ EXHAUSTIVE = WHOLE._replace(states=UNLIMITED, unread=UNLIMITED, ended=UNLIMITED,
 QUICK_SINK = QUICK._replace(
     points=6, pairs=0, directed=1, loops=0, large=1, seconds=60.0, later=1, ended=0, conditions=False
 )._replace(unread=0, late=0, every_state=False)
-WHOLE_SINK = WHOLE._replace(pairs=4, states=4, later=1, ended=0, unread=3, late=0, every_state=False)
+WHOLE_SINK = WHOLE._replace(pairs=0, states=4, loops=2, later=1, ended=0, unread=3, late=0, every_state=False)
 
 
 class Point(NamedTuple):
@@ -270,7 +270,13 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 
 
 def choose(
-    effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
+    effects: Sequence[Effect],
+    shown: Iterable[str],
+    most: int,
+    last: Container[str] = (),
+    *,
+    syncs: bool = False,
+    alike: Mapping[str, Hashable] = {},
 ) -> list[Point]:
     """Return the most important crash points of a run, at most `most`, in the order in which the run reaches them.
 
@@ -285,11 +291,20 @@ def choose(
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
     rank. If sums are equal, points of rarer families come first. The argument `last` has the masked paths, such as
-    `offsets/<n>`, of unimportant files: points before calls on these files come after all others.
+    `offsets/<n>`, of unimportant files: points before calls on these files come after all others. Of points whose names
+    have equal values in `alike`, only the most important one is chosen.
     """
     ranking = Importance(effects, families(effects, shown), last)
-    ordered = ranking.ordered(points(effects, syncs=syncs, within=not syncs))
+    ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
     return sorted(ordered[:most], key=lambda point: point.number)
+
+
+def one_of_each(places: Iterable[Point], alike: Mapping[str, Hashable]) -> list[Point]:
+    """Return the first of the points with equal values in `alike`, and all points that have no value there."""
+    first: dict[Hashable, Point] = {}
+    for each in places:
+        first.setdefault(("alike", alike[each.name]) if each.name in alike else each.name, each)
+    return list(first.values())
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:

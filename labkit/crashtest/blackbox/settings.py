@@ -235,6 +235,10 @@ class PipelineSettings(SharedOptions):
         """
         return frozenset()
 
+    def immaterial(self, effects: "Sequence[Effect]") -> frozenset[str]:
+        """Return the masked paths of an engine's files and folders that make no difference to a later start."""
+        return frozenset()
+
     def due(self) -> list[Any] | None:
         """Return the rows that the pipeline should produce, if the settings contain its input; otherwise None.
 
