@@ -54,8 +54,8 @@ UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
     "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
     "effects that only batches after the first {batches} have, timers that need a longer job, a restart on another "
-    "day, {store}more than one plain start after a recovery, more than {loops} crashes at one place. Of crashes that "
-    "leave the files as other crashes do, the test tries a sample."
+    "day, {store}more than one plain start after a recovery, more than {loops} crashes at one place, and most crashes "
+    "that leave the files as other crashes do."
 )
 
 _DRAFT = re.compile(r"\.(\d+|metadata)\.[0-9a-f-]{36}\.tmp")
