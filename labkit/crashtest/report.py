@@ -11,7 +11,7 @@ from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.claim import Claim, FaultClaim, Goal, Strength, claim, fault_claims
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.verdict import AXES, Group, Result, Summary
+from labkit.crashtest.verdict import MEANINGS, Group, Result, Summary
 from labkit.view.signs import LOOKS
 
 SHOWN = 5
@@ -144,8 +144,10 @@ class Report:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
             rows += weakest.verdict_notes()
         rows += [("repeat", self.repeat())]
-        rows += [(axis, f"{self.axes[axis]:<9} {_first(summary.violating(axis))}".rstrip()) for axis in AXES]
-        rows += [("condition", f"{title}: {held}") for title, held in summary.condition_rows()]
+        for axis, held in self.axes.items():
+            meaning = f": {MEANINGS[axis]}" if held == Outcome.VIOLATED.value and MEANINGS[axis] else ""
+            rows += [(axis, f"{held:<9} {_first(summary.violating(axis))}{meaning}".rstrip())]
+        rows += [("condition", f"{title}: {held} (does not count)") for title, held in summary.condition_rows()]
         rows += self.fault_rows()
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", sentence) for sentence in self._unknown_runs()]

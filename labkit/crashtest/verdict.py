@@ -14,7 +14,18 @@ from labkit.core.exposure import verdict_notes
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
 
-AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
+MEANINGS = {
+    "lost": "",
+    "duplicate": "",
+    "unexpected": "rows came out that no input explains",
+    "aborted_read": "a reader saw rows that disappeared later",
+    "precommitted_read": "a reader saw a batch that its sink had not finished, when no process was left to finish it",
+    "fractured_read": "a reader saw a part of a batch, when no process was left to complete it",
+    "regression": "a reader saw a value of a key, and later an older one",
+    "stuck": "a start fails again and again",
+}
+"""What a violation of each property means, for the report; empty if the property's name says it."""
+AXES = tuple(MEANINGS)
 """The properties (called axes) that a test checks, each named after its violation.
 
 `unexpected` are rows that no input explains; together with duplicates they are the extra effects.
@@ -216,11 +227,11 @@ class Coverage:
 
     def __str__(self) -> str:
         directed = f", {self.directed_tried} of {self.directed} directed runs" if self.directed else ""
-        pairs = f"in all, {self.pairs_tried} of the {self.pairs} possible runs with a crash in a recovery"
+        pairs = f"{self.pairs_tried} of the {self.pairs} possible runs with a crash in a recovery"
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
-        reached = f"{self.hit} of {self.planned} runs reached their points"
+        proven = f"{self.hit} of the {self.planned} runs proved something"
         alike = f" ({self.alike} more leave the files as these do)" if self.alike else ""
-        return f"{reached}: {self.tried} of {self.found} points{alike}{directed}; {pairs}{writes}"
+        return f"{self.tried} of {self.found} points{alike}{directed}, {pairs}{writes}; {proven}"
 
     @property
     def of_states(self) -> str:
