@@ -20,6 +20,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbval import kernel
 
+from labkit.host.durable import own_folder
+
 TRIES = 3
 
 REMOVAL_SECONDS = 30.0
@@ -62,19 +64,19 @@ def start_in(folder: str, start: Callable[..., Any], *given: Any, **named: Any) 
 def temporary() -> Iterator[str]:
     """A folder for a block, which is removed even if a process that is about to end still writes into it.
 
-    Its name is short, because sockets lie in it.
+    Those that killed sessions left are removed, too. The name is short, because sockets lie in the folder.
     """
-    folder = tempfile.mkdtemp(prefix="labkit-")
-    Path(folder).chmod(0o711)  # as root, PostgreSQL runs under another account and has its own folder in it
-    try:
-        yield folder
-    finally:
-        end = time.monotonic() + REMOVAL_SECONDS
-        while True:
-            shutil.rmtree(folder, ignore_errors=True)
-            if not Path(folder).exists() or time.monotonic() > end:
-                break
-            time.sleep(0.1)
+    with own_folder(Path(tempfile.gettempdir()), "labkit-nb-") as folder:
+        folder.chmod(0o711)  # as root, PostgreSQL runs under another account and has its own folder in it
+        try:
+            yield str(folder)
+        finally:
+            end = time.monotonic() + REMOVAL_SECONDS
+            while True:
+                shutil.rmtree(folder, ignore_errors=True)
+                if not folder.exists() or time.monotonic() > end:
+                    break
+                time.sleep(0.1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
