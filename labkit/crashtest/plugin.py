@@ -87,7 +87,7 @@ class CrashTests:
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform the run without a crash, which shows the crash points, and add a pytest test for each further run."""
+        """Perform two runs, which show the crash points to try, and add a pytest test for each run."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.configured import configured, demanded, requested
@@ -100,12 +100,13 @@ class CrashTests:
             demand = demanded(configuration, options)
             wanted = requested(configuration, options)
             running = self._stack.enter_context(campaign_of(wanted))
-            first = running.healthy()
+            made = [running.healthy()]
+            made += [] if made[0].violated else running.crash_at_end()
             only = {name: running.named(name) for name in wanted.only}
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
         self._running = running
-        items += self._tests(session, running, first, only, demand)
+        items += self._tests(session, running, made, only, demand)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Mark the crash test as incomplete if pytest deselects some of the runs, for example because of `-k`."""
@@ -117,7 +118,7 @@ class CrashTests:
     def _tests(
         session: pytest.Session,
         running: "Campaign",
-        first: "Result",
+        made: "Sequence[Result]",
         only: "Mapping[str, Iterator[Job]]",
         demand: "Demand",
     ) -> list[pytest.Item]:
@@ -134,8 +135,9 @@ class CrashTests:
         def runs(name: str, jobs: Callable[[], Iterable["Job"]]) -> pytest.Item:
             return results(name, lambda: running.run_all(jobs()))
 
-        doubts = [each for each in running.results if each is not first]
-        tests = [results("healthy", lambda: [first]), results("seeing", lambda: doubts)]
+        doubts = [each for each in running.results if each not in made]
+        tests = [results(each.id, partial(list, [each])) for each in made]
+        tests.append(results("seeing", lambda: doubts))
         jobs = running.jobs()
         running.plan(jobs)
         if only:

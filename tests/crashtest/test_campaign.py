@@ -38,16 +38,25 @@ def campaign(**more: Any) -> Campaign:
 
 def test_pytest_plans_the_runs_of_a_whole_test_and_tries_the_power_cuts_too(request: pytest.FixtureRequest) -> None:
     planned: list[Sequence[Job]] = []
-    job, outage = Job("exit", "exit", Group.CRASH), Job("power cut exit", "the power fails", Group.POWER)
+    job, outage = Job("create a #1", "", Group.CRASH), Job("power cut exit", "the power fails", Group.POWER)
     fault = Job("eio at exit", "eio", Group.FAULT)
     running = SimpleNamespace(results=[], jobs=lambda: [job], outages=lambda: [outage], plan=planned.append)
     running.faults = lambda: [fault]
     running.second_crashes = running.rest = running.last_jobs = list
-    first = Result("healthy", "no crash", Group.HEALTHY)
-    tests = CrashTests._tests(request.session, running, first, {}, Demand())
+    made = [Result("healthy", "no crash", Group.HEALTHY), Result("exit", "the end", Group.CRASH)]
+    tests = CrashTests._tests(request.session, running, made, {}, Demand())
     assert planned == [[job]]
     names = [each.name.removeprefix("crashtest[").removesuffix("]") for each in tests]
-    assert names[2:-2] == ["exit", "second-crashes", "eio at exit", "other-points", "power cut exit"]
+    assert names[:-2] == [
+        "healthy",
+        "exit",
+        "seeing",
+        "create a #1",
+        "second-crashes",
+        "eio at exit",
+        "other-points",
+        "power cut exit",
+    ]
 
 
 def test_the_time_for_the_planned_runs_is_allowed_unless_the_user_gave_some(tmp_path: Path) -> None:

@@ -613,11 +613,8 @@ class Campaign:
         """Perform the whole crash test that the settings describe, and return the report."""
         first = self.healthy()
         if not first.violated:
+            self.crash_at_end()
             jobs, only = self.jobs(), self.settings.only
-            if not self.settings.is_selection:
-                self.plan(jobs)
-                self.run(single_job(self.points[EXIT]))  # it shows which of the other points leave equal files
-                jobs = self.jobs()
             with self._beside(self.plan(jobs)):
                 for several in self._wanted(jobs):
                     self.run_all(self.allowed(several))
@@ -628,6 +625,16 @@ class Campaign:
             self.run_all(self.outages() if not only else ())
             self.run_all(self.last_jobs())
         return self.report()
+
+    def crash_at_end(self) -> list[Result]:
+        """Perform the run with a crash at the command's end, and return its result in a list; [] if a user chose runs.
+
+        Call this before `jobs`: the run shows which crash points leave equal files, so that one of them is enough.
+        """
+        if self.settings.is_selection:
+            return []
+        self.plan(self.jobs())
+        return [self.run(single_job(self.points[EXIT]))]
 
     def plan(self, jobs: Sequence[Job]) -> int:
         """Set the time budget for the planned runs `jobs`; return how many runs the test may perform in total."""
