@@ -2,8 +2,8 @@
 
 SQLite protects its logs (the rollback journal and the write-ahead log) by random numbers and by checksums that depend
 on them, and writes much into them that it never reads after a crash. What counts is what SQLite would restore from a
-log when it opens the database. Counters of transactions become zero, because they grow with each start that writes
-anything, so that new states would never end.
+log when it opens the database, and whether the log has anything else, since a program may look at its size. Counters of
+transactions become zero, because they grow with each start that writes anything, so that new states would never end.
 
 Sources: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollback journal) and 4 (write-ahead log);
 `hasHotJournal` and `pager_playback` in pager.c, `walIndexRecover` in wal.c.
@@ -28,6 +28,7 @@ _SIZES = frozenset(2**power for power in range(9, 17))
 _LOCKED_BYTE = 2**30
 """The place in a database whose page SQLite never stores, because its locks lie there."""
 _FITS, _STRANGE = b"fits", b"not."
+_MORE = b" and more"
 
 
 def meaning(body: bytes, database: bytes | None = None) -> bytes:
@@ -65,7 +66,7 @@ def _rollback(body: bytes, database: bytes) -> Iterator[bytes]:
     The name of a super-journal at the end connects several databases; such a journal is described by its own bytes.
     """
     if not database or not body or not body[0]:
-        yield b"journal that SQLite ignores"
+        yield b"journal that SQLite ignores" + (_MORE if body else b"")
         return
     if body.endswith(_JOURNAL):
         yield from _journal(body)
@@ -74,6 +75,7 @@ def _rollback(body: bytes, database: bytes) -> Iterator[bytes]:
     if not _is_header(body, 0):
         return
     pages, size, old = _records(body)
+    yield _MORE if pages else b""
     if old * size != len(database):
         yield b" %d pages of %d bytes" % (old, size)
     for number, page in sorted(pages.items()):
@@ -137,18 +139,20 @@ def _wal(body: bytes) -> Iterator[bytes]:
         yield b"log that SQLite ignores"
         return
     yield b"log %d %d" % (version, size)
-    place, begun = 32, list[bytes]()
+    place, begun, counted = 32, list[bytes](), 32
     while len(body) >= place + 24 + size:
         head, page = body[place : place + 24], body[place + 24 : place + 24 + size]
         checked = _checksum(order, head[:8] + page, checked)
         number, pages = struct.unpack_from(">2I", head)
         if head[8:16] != salts or struct.pack(">2I", *checked) != head[16:24] or not number:
-            return
+            break
         begun += [head[:8], _page(number, page)]
         if pages:  # the last frame of a transaction has the size of the database
             yield from begun
             begun.clear()
+            counted = place + 24 + size
         place += 24 + size
+    yield _MORE if len(body) > counted else b""
 
 
 def _checksum(order: str, text: bytes, begun: tuple[int, int]) -> tuple[int, int]:
