@@ -139,3 +139,6 @@ def test_other_files_stay_as_they_are() -> None:
     for body in (b"", b"rows", bytes(4096), b"SQLite format 3\0"):
         assert meaning(body) == body
         assert meaning(body, b"no database") == body
+    for body in (b"", b"rows", bytes(4096)):
+        assert meaning(body, b"") == body
+    assert meaning(b"rows", b"SQLite format 3\0") == b"rows"

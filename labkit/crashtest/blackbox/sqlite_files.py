@@ -38,7 +38,7 @@ def meaning(body: bytes, database: bytes | None = None) -> bytes:
     """
     if body.startswith(_DATABASE):
         return _page(1, body)
-    if database is not None and (database.startswith(_DATABASE) or not database):
+    if database is not None and _is_rollback_journal(body, database):
         return b"".join(_rollback(body, database))
     if _is_header(body, 0):
         return b"".join(_journal(body))
@@ -50,6 +50,13 @@ def meaning(body: bytes, database: bytes | None = None) -> bytes:
 def _page(number: int, page: bytes) -> bytes:
     """Return a page of a database; the first one has the counter of transactions, at two places."""
     return page[:24] + bytes(4) + page[28:92] + bytes(4) + page[96:] if number == 1 and len(page) >= 96 else page
+
+
+def _is_rollback_journal(body: bytes, database: bytes) -> bool:
+    """Return whether SQLite may have written both files; it begins a journal with a magic number or with zeros."""
+    if not database:  # until its first transaction ends; other programs make empty files as well
+        return _is_header(body, 0)
+    return database.startswith(_DATABASE) and (not body or not body[0] or body.startswith(_JOURNAL))
 
 
 def _is_header(body: bytes, place: int) -> bool:
