@@ -37,7 +37,7 @@ class CoveragePart(Struct, frozen=True):
 
     @property
     def served(self) -> int:
-        """The number of points that a run serves."""
+        """The number of points that have a run, or that leave the files as one with a run does."""
         return self.tried + self.alike
 
 

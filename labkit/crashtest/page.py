@@ -213,7 +213,7 @@ def _certified_run(result: Result) -> Iterator[str]:
 def _unmeasured(report: Report) -> Iterator[str]:
     coverage, results = report.summary.coverage, report.summary.results
     yield f"{coverage}."
-    left = coverage.found - coverage.alike - sum(each.group is Group.CRASH for each in results)
+    left = coverage.found - coverage.tried - coverage.alike
     if left > 0:
         yield f"{left} of {coverage.found} points have no run of their own."
     if coverage.directed > coverage.directed_tried:

@@ -4,8 +4,9 @@
 
 Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pipeline and the expected guarantee
 (not-refuted by default). The last test compares that guarantee with the claim of all runs together. Every option of
-`labkit crashtest` is available as `--crashtest-OPTION`. The run without a crash takes place while pytest collects
-tests, because it shows the crash points. Without `--crashtest` the plugin imports nothing heavy.
+`labkit crashtest` is available as `--crashtest-OPTION`. Two runs take place while pytest collects tests, because they
+show the crash points: one without a crash, and one with a crash at the end. Without `--crashtest` the plugin imports
+nothing heavy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Crash points that leave equal files: which they are, and what a run at one of them proves about the others."""
 
+import uuid
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,9 +55,32 @@ def test_files_that_were_written_in_another_order_are_not_equal(tmp_path: Path) 
     assert groups(*start(tmp_path, *steps)) == [0, 1, 2, 3, 2]
 
 
-def test_a_message_may_change_what_a_server_keeps(tmp_path: Path) -> None:
-    effects, states = start(tmp_path, ("a", "1"), ("b", "1"), kind=CallKind.SEND)
+@pytest.mark.parametrize("kind", [CallKind.SEND, CallKind.ATTRIBUTES])
+def test_what_files_do_not_show_sets_points_apart(kind: CallKind, tmp_path: Path) -> None:
+    """A message changes what a server keeps. A time that is set to a fraction of a second is not compared."""
+    effects, states = start(tmp_path, ("a", "1"), ("b", "1"), kind=kind)
     assert groups(effects, states) == [0, 1]
+
+
+def test_a_point_of_another_thread_than_the_one_before_is_like_no_other(tmp_path: Path) -> None:
+    effects, states = start(tmp_path, ("a", "1"), ("a", "1"), ("a", "1"))
+    assert groups(effects, states) == [0, 1, 1]
+    effects[2] = replace(effects[2], call=replace(effects[2].call, pid=2))
+    assert [*alike(points(effects), effects, states)] == [each.name for each in effects[:2]]
+
+
+def test_inputs_that_are_removed_one_after_the_other_are_no_equal_leftovers(tmp_path: Path) -> None:
+    """Their names are ids, which a search for new states masks."""
+    files, namer = RunFiles([tmp_path]), Namer([tmp_path])
+    effects, states = [], dict[str, State]()
+    for number in range(4):
+        (tmp_path / f"{uuid.UUID(int=number)}.json").write_text(f"row {number}")
+    for number in range(4):
+        path = tmp_path / f"{uuid.UUID(int=number)}.json"
+        effects.append(write(str(path), number, CallKind.UNLINK))
+        states[effects[-1].name] = files.look(effects[-1], namer)
+        path.unlink()
+    assert groups(effects, states) == [0, 1, 2, 3]
 
 
 def test_files_that_make_no_difference_are_not_compared(tmp_path: Path) -> None:

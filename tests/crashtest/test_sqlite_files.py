@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from labkit.crashtest.blackbox import sqlite_files
 from labkit.crashtest.blackbox.sqlite_files import meaning
 
 ROWS = 300
@@ -133,6 +134,15 @@ def test_a_journal_that_names_a_super_journal_keeps_its_records(tmp_path: Path) 
     files = written(tmp_path / "one", "delete", "full")
     with_name = files["rows.db-journal"] + bytes.fromhex("d9d505f920a163d7")
     assert meaning(with_name, files["rows.db"]).count(b"fits") > 2
+
+
+def test_a_log_that_is_too_long_to_check_is_described_by_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = written(tmp_path / "one", "wal", "off")["rows.db-wal"]
+    assert meaning(body) != body
+    monkeypatch.setattr(sqlite_files, "_MOST_CHECKED", len(body) - 1)
+    assert meaning(body) == body
 
 
 def test_other_files_stay_as_they_are() -> None:

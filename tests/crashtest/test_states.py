@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from labkit.crashtest.blackbox import states as states_of_files
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.states import Comparison, RunFiles, State
 from labkit.host.syscalls.calls import Call, CallKind
@@ -214,6 +215,35 @@ def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Pa
     keys = list(map(learned({}).key, states))
     assert keys[1] not in (keys[0], keys[2])
     assert (keys[1] == keys[3]) is is_equal
+
+
+def test_a_log_of_sqlite_may_hold_the_path_of_the_users_folder(tmp_path: Path) -> None:
+    """The path is left out of what is compared, but the checksums are about the whole pages."""
+    files, states = Files(tmp_path), []
+    for name in ("rows.db", "rows.db-wal"):
+        files.look(CallKind.CREATE, name)
+    with closing(sqlite3.connect(tmp_path / "rows.db", isolation_level=None)) as database:
+        for setting in ("journal_mode = wal", "wal_autocheckpoint = 0"):
+            database.execute(f"PRAGMA {setting}")
+        database.execute("CREATE TABLE seen (name)")
+        for name in (f"{tmp_path}/input/part-1", "second", "third"):
+            database.execute("INSERT INTO seen VALUES (?)", (name,))
+            states.append(files.look(CallKind.EXIT, ""))
+    assert len(set(map(learned({}).key, states))) == 3
+
+
+def test_two_writes_within_one_tick_of_the_clock_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels before 6.13 count times in ticks of some milliseconds."""
+    monkeypatch.setattr(states_of_files, "_signature", lambda _: (1,))
+    files = Files(tmp_path)
+    files.look(CallKind.CREATE, "a")
+    found = []
+    for text in ("1", "2"):
+        (tmp_path / "a").write_text(text)
+        found.append(files.look(CallKind.WRITE, "a"))
+    assert found[0]["a"].now != found[1]["a"].now
 
 
 @pytest.mark.parametrize(("named", "is_equal"), [(ONE, True), (TWO, False)])

@@ -1,8 +1,8 @@
 """Find the crash points that leave equal files, so that one run serves all of them.
 
 A restart depends on nothing but the files and what was sent to servers. So if the files before two system calls of one
-start are equal, and nothing was sent between the two, a crash before the one call is as good as a crash
-before the other. A rollback journal of SQLite, for example, grows by many writes before it restores anything.
+start are equal, and nothing was sent between the two, a crash before the one call is as good as a crash before the
+other. A rollback journal of SQLite, for example, grows by many writes before it restores anything.
 """
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
@@ -10,8 +10,11 @@ from itertools import pairwise
 
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.points import EXIT, Point
-from labkit.crashtest.blackbox.states import Comparison, State
+from labkit.crashtest.blackbox.states import State, is_compared
 from labkit.host.syscalls.calls import CallKind
+
+_UNSEEN = (CallKind.SEND, CallKind.ATTRIBUTES)
+"""The kinds of calls of which the files may not show what they did: a message, or a time that the program sets."""
 
 
 def alike(
@@ -20,16 +23,18 @@ def alike(
     """Return a value for each crash point whose files are known; points with equal values leave equal files.
 
     `states` has the files before each of `effects`, by the effect's name. Files in `immaterial` (masked paths) are not
-    compared. A crash within a write gets a value only if the whole write leaves the files equal, since then every part
-    of the write does so, too. The point at the command's end has none.
+    compared. A crash within a write gets a value only if the whole write leaves the files as they were, since then
+    every part of it does so, too. A call of another thread than the call before it gets none: the files may have been
+    looked at before the earlier call had happened. The point at the command's end has none either.
     """
-    comparison, sent = Comparison(), 0
     values: dict[str, Hashable] = {}
-    for each in effects:
-        if each.name in states:
-            state = states[each.name]
-            values[each.name] = sent, comparison.key(state, immaterial), comparison.order(state, immaterial)
-        sent += each.kind is CallKind.SEND
+    unseen = 0
+    for before, each in pairwise([None, *effects]):
+        assert each is not None
+        if before is not None and before.kind in _UNSEEN:
+            unseen += 1
+        if each.name in states and (before is None or before.call.pid == each.call.pid):
+            values[each.name] = unseen, _files(states[each.name], immaterial)
     following = {one.name: other.name for one, other in pairwise(effects)}
     known = [place for place in places if place.name != EXIT and place.effect in values]
     return {
@@ -37,3 +42,14 @@ def alike(
         for place in known
         if not place.cut or values[place.effect] == values.get(following.get(place.effect, ""))
     }
+
+
+def _files(state: State, immaterial: Container[str]) -> Hashable:
+    """Return every change of the files, and the order in which they were written last; nothing in it is masked.
+
+    Within one start, ids and times have no reason to differ, and a second file of a kind is no leftover.
+    """
+    compared = {path: change for path, change in state.items() if is_compared(path, immaterial)}
+    written = sorted((change.written, path) for path, change in compared.items() if change.written)
+    changes = frozenset((path, change._replace(written=0)) for path, change in compared.items())
+    return changes, tuple(path for _, path in written)

@@ -255,7 +255,7 @@ class Campaign:
         changed = self.settings.changed()
         if changed is None:
             return chosen
-        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last, alike=self.alike)
+        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last)
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:

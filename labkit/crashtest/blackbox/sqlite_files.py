@@ -3,7 +3,7 @@
 SQLite protects its logs (the rollback journal and the write-ahead log) by random numbers and by checksums that depend
 on them, and writes much into them that it never reads after a crash. What counts is what SQLite would restore from a
 log when it opens the database, and whether the log has anything else, since a program may look at its size. Counters of
-transactions become zero, because they grow with each start that writes anything, so that new states would never end.
+transactions are set to zero: they grow with each start that writes, so otherwise there would always be new states.
 
 Sources: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollback journal) and 4 (write-ahead log);
 `hasHotJournal` and `pager_playback` in pager.c, `walIndexRecover` in wal.c.
@@ -23,6 +23,8 @@ _ALL = 0xFFFFFFFF
 _HEADER = 28
 _WAL = {0x377F0682: "<", 0x377F0683: ">"}
 """The magic numbers of a write-ahead log, with the byte order of its checksums."""
+_MOST_CHECKED = 2**20
+"""The largest write-ahead log in bytes whose checksums are computed; a larger one is described by its own bytes."""
 _SIZES = frozenset(2**power for power in range(9, 17))
 """The possible sizes of pages and sectors, in bytes."""
 _LOCKED_BYTE = 2**30
@@ -42,7 +44,7 @@ def meaning(body: bytes, database: bytes | None = None) -> bytes:
         return b"".join(_rollback(body, database))
     if _is_header(body, 0):
         return b"".join(_journal(body))
-    if len(body) >= 32 and struct.unpack_from(">I", body)[0] in _WAL:
+    if 32 <= len(body) <= _MOST_CHECKED and struct.unpack_from(">I", body)[0] in _WAL:
         return b"".join(_wal(body))
     return body
 

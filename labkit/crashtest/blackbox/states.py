@@ -33,6 +33,7 @@ _GET_FLAGS, _SETTABLE = 0x80086601, 0x380FF  # FS_IOC_GETFLAGS, FS_FL_USER_MODIF
 
 _SETS_TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
 _TIME_SET = b"time set"
+_FOLDER = b"<folder>"
 
 EXACT, MASKED, SIZED, PRESENT, IGNORED = range(5)
 """How far a file is compared: wholly, with ids and times masked, by its size, only whether it is empty, or not at all.
@@ -76,7 +77,9 @@ class Change(NamedTuple):
         `level`, from `EXACT` to `IGNORED`, says how strict the comparison is.
         """
         before, now = (level < IGNORED and each and each[level] for each in (self.before, self.now))
-        return None if before == now else (now,)
+        if before == now:
+            return None
+        return (now,) if now else (None, before)  # else removed inputs whose names are ids would all be equal
 
 
 State = Mapping[str, Change]
@@ -138,6 +141,12 @@ class RunFiles:
         if self._pending is None:
             return
         call, self._effects = self._pending.call, self._effects + 1
+        for path in (
+            call.path,
+            call.target,
+        ):  # two writes may leave the same times, as older kernels count these roughly
+            self._read.pop(path, None)
+            self._read.pop(f"{path}{JOURNAL}", None)
         if call.kind in (CallKind.RENAME, CallKind.LINK):  # the file keeps the time of its last write
             self._written[call.target] = self._written.get(call.path, 0)
         elif call.kind in (CallKind.CREATE, CallKind.WRITE, CallKind.TRUNCATE):
@@ -175,7 +184,7 @@ class RunFiles:
         with suppress(OSError):
             state = os.lstat(path)
             database = path.removesuffix(JOURNAL) if path.endswith(JOURNAL) and stat.S_ISREG(state.st_mode) else ""
-            signature = *_signature(state), *(_signature(os.lstat(database)) if Path(database).is_file() else ())
+            signature = *_signature(state), *(_signature(Path(database).stat()) if Path(database).is_file() else ())
             if path not in self._read or self._read[path][0] != signature:
                 self._read[path] = signature, self._new_content(path, state, database)
             return self._read[path][1]
@@ -189,9 +198,9 @@ class RunFiles:
         elif stat.S_ISREG(state.st_mode):
             body = Path(path).read_bytes()
             kind.append(str(state.st_nlink))
-        for folder in self._folders:
-            body = body.replace(folder, b"")
         body = meaning(body, Path(database).read_bytes() if Path(database).is_file() else None)
+        for folder in self._folders:  # afterwards, since the checksums of a log are about the whole paths
+            body = body.replace(folder, _FOLDER)
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
@@ -209,6 +218,11 @@ class RunFiles:
 
 def _signature(state: os.stat_result) -> tuple[int, ...]:
     return state.st_ino, state.st_mode, state.st_nlink, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
+def is_compared(path: str, left_out: Container[str]) -> bool:
+    """Return whether a path of a state is not in `left_out`, which has masked paths."""
+    return without_number(path) not in left_out and mask(without_number(path)) not in left_out
 
 
 def _is_single(path: str, state: State) -> bool:
@@ -263,7 +277,7 @@ class Comparison:
         ids may differ between two states, but ids that are equal in one state must be equal in the other, because an id
         may tell whether two files belong together.
         """
-        compared = [path for path in state if self._is_compared(path, left_out)]
+        compared = [path for path in state if is_compared(path, left_out)]
         parts = frozenset(
             (without_number(path), part) for path in compared if (part := self._part(path, state)) is not None
         )
@@ -286,7 +300,7 @@ class Comparison:
         alike = Counter(
             (family(path), now.shape if (now := state[path].now) is not None and self._is_masked(path) else now is None)
             for path in state
-            if self._is_compared(path, left_out)
+            if is_compared(path, left_out)
         )
         return frozenset((each, min(times, MOST_ALIKE)) for each, times in alike.items())
 
@@ -299,7 +313,7 @@ class Comparison:
         alone = {
             path: change
             for path, change in state.items()
-            if change.now is not None and self._is_compared(path, left_out) and _is_single(path, state)
+            if change.now is not None and is_compared(path, left_out) and _is_single(path, state)
         }
         written = sorted((each.written, path) for path, each in alone.items() if each.written)
         times = [
@@ -313,9 +327,6 @@ class Comparison:
 
     def _is_masked(self, path: str) -> bool:
         return self._levels[family(path)] <= MASKED
-
-    def _is_compared(self, path: str, left_out: Container[str]) -> bool:
-        return without_number(path) not in left_out and mask(without_number(path)) not in left_out
 
     def blurred(self) -> list[str]:
         """Return the files whose contents are not compared, because they differ even between equal starts."""
