@@ -71,6 +71,7 @@ START_SECONDS = 120.0
 class SinkPipeline(PipelineSettings):
     """The settings for the crash test of a Spark sink: its pipeline is a plain Spark job that writes into the sink."""
 
+    LOGS_BY_MEANING = True  # a run takes seconds, and a journal has many points
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
     sink: Settings | None = None

@@ -1,5 +1,6 @@
 """Crash points that leave equal files: which they are, and what a run at one of them proves about the others."""
 
+import struct
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -25,16 +26,18 @@ def write(path: str, nth: int, kind: CallKind = CallKind.WRITE, size: int = 1) -
     return Effect(Call(1, 9, 9, kind, str(kind), path, "", size, 0.0, 0), Path(path).name, nth)
 
 
-def start(folder: Path, *steps: tuple[str, str], kind: CallKind = CallKind.WRITE) -> tuple[list[Effect], Files]:
+def start(
+    folder: Path, *steps: tuple[str, str], kind: CallKind = CallKind.WRITE, by_meaning: bool = False
+) -> tuple[list[Effect], Files]:
     """Return the effects of a start that writes these (name, text), one after the other, and the files before each."""
-    files, namer = RunFiles([folder]), Namer([folder])
+    files, namer = RunFiles([folder], by_meaning=by_meaning), Namer([folder])
     effects, states = [], dict[str, State]()
     for number, (name, text) in enumerate([*steps, ("", "")]):
         path = folder / name
         effects.append(write(str(path), number, kind) if name else write("", number, CallKind.EXIT))
         states[effects[-1].name] = files.look(effects[-1], namer)
         if name and kind is CallKind.WRITE:
-            path.write_text(text)
+            path.write_text(text, encoding="latin-1")
     return effects, states
 
 
@@ -87,6 +90,19 @@ def test_files_that_make_no_difference_are_not_compared(tmp_path: Path) -> None:
     effects, states = start(tmp_path, ("a", "1"), ("draft", "1"), ("draft", "12"), ("b", "1"))
     assert groups(effects, states) == [0, 1, 2, 3]
     assert groups(effects, states, frozenset({"draft"})) == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("by_meaning", "numbers"), [(False, [0, 1, 2, 3, 4]), (True, [0, 1, 1, 1, 2])])
+def test_logs_of_sqlite_that_restore_the_same_are_equal_only_where_asked(
+    by_meaning: bool, numbers: list[int], tmp_path: Path
+) -> None:
+    """The header and two records of a journal that is not synced, and then one that is."""
+    database, header = tmp_path / "rows.db", bytes(12) + (7).to_bytes(4, "big") + struct.pack(">3I", 1, 512, 1024)
+    database.write_bytes(b"SQLite format 3\0".ljust(1024, b"\0"))
+    texts = [header.ljust(512, b"\0") + bytes(1032) * number for number in (0, 1, 2)]
+    texts.append(bytes.fromhex("d9d505f920a163d700000002") + texts[2][12:])
+    journal = [("rows.db-journal", text.decode("latin-1")) for text in texts]
+    assert groups(*start(tmp_path, *journal, ("rows.db", ""), by_meaning=by_meaning)) == numbers
 
 
 @pytest.mark.parametrize(("text", "is_known"), [("same", True), ("other", False)])

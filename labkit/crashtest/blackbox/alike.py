@@ -2,7 +2,8 @@
 
 A restart depends on nothing but the files and what was sent to servers. So if the files before two system calls of one
 start are equal, and nothing was sent between the two, a crash before the one call is as good as a crash before the
-other. A rollback journal of SQLite, for example, grows by many writes before it restores anything.
+other. In the test of a Spark sink, whose runs take seconds, logs of SQLite are equal if SQLite would restore the same
+from them: a rollback journal grows by many writes before it restores anything.
 """
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence

@@ -191,7 +191,7 @@ class Harness:
             name,
             title,
             self.folder / f"{self._count:03}",
-            files=RunFiles([self.settings.folder, *self.settings.watched]),
+            files=RunFiles([self.settings.folder, *self.settings.watched], by_meaning=self.settings.LOGS_BY_MEANING),
         )
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")

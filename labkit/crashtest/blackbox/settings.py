@@ -58,6 +58,8 @@ class PipelineSettings(SharedOptions):
 
     KIND = "a pipeline, --command"
     WHY_UNJUDGED: ClassVar[str] = "labkit does not know which rows form a batch"
+    LOGS_BY_MEANING: ClassVar[bool] = False
+    """Whether logs of SQLite count as equal if SQLite would restore the same from them, whatever else they have."""
 
     pipeline: str = option(
         Text(metavar="CMD"),

@@ -1,9 +1,10 @@
-"""Describe the files of SQLite by what they mean to SQLite, so that equal states of a database have equal descriptions.
+"""Replace what chance writes into the files of SQLite, so that equal states of a database have equal bytes.
 
 SQLite protects its logs (the rollback journal and the write-ahead log) by random numbers and by checksums that depend
-on them, and writes much into them that it never reads after a crash. What counts is what SQLite would restore from a
-log when it opens the database, and whether the log has anything else, since a program may look at its size. Counters of
-transactions are set to zero: they grow with each start that writes, so otherwise there would always be new states.
+on them. `without_chance` only says whether each fits. SQLite also writes much into its logs that it never reads after a
+crash. `meaning` says what SQLite would restore from a log when it opens the database, and whether the log has anything
+else; a program that looks at a log's length may tell logs of equal meaning apart. In both, counters of transactions are
+set to zero: they grow with each start that writes, so otherwise there would always be new states.
 
 Sources: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollback journal) and 4 (write-ahead log);
 `hasHotJournal` and `pager_playback` in pager.c, `walIndexRecover` in wal.c.
@@ -33,20 +34,27 @@ _FITS, _STRANGE = b"fits", b"not."
 _MORE = b" and more"
 
 
+def without_chance(body: bytes) -> bytes:
+    """Return the bytes of a file without what chance or a counter decides; unchanged unless SQLite wrote the file."""
+    if body.startswith(_DATABASE):
+        return _page(1, body)
+    if _is_header(body, 0):
+        return b"".join(_journal(body))
+    return b"".join(_frames(body)) if _is_wal(body) else body
+
+
+def _is_wal(body: bytes) -> bool:
+    return 32 <= len(body) <= _MOST_CHECKED and struct.unpack_from(">I", body)[0] in _WAL
+
+
 def meaning(body: bytes, database: bytes | None = None) -> bytes:
-    """Return a description of a file's bytes; it is the bytes themselves unless SQLite wrote the file.
+    """Return what a log of SQLite means to SQLite; for other files the same as `without_chance`.
 
     `database` has the bytes of the database to which a rollback journal belongs; None if `body` is no such journal.
     """
-    if body.startswith(_DATABASE):
-        return _page(1, body)
     if database is not None and _is_rollback_journal(body, database):
         return b"".join(_rollback(body, database))
-    if _is_header(body, 0):
-        return b"".join(_journal(body))
-    if 32 <= len(body) <= _MOST_CHECKED and struct.unpack_from(">I", body)[0] in _WAL:
-        return b"".join(_wal(body))
-    return body
+    return b"".join(_wal(body)) if _is_wal(body) else without_chance(body)
 
 
 def _page(number: int, page: bytes) -> bytes:
@@ -162,6 +170,27 @@ def _wal(body: bytes) -> Iterator[bytes]:
             counted = place + 24 + size
         place += 24 + size
     yield _MORE if len(body) > counted else b""
+
+
+def _frames(body: bytes) -> Iterator[bytes]:
+    """Yield a write-ahead log in parts: its header without numbers that grow, and each frame with a new page.
+
+    The random numbers (salts) of a frame fit if they are those of the header. Its checksum also covers all frames
+    before it.
+    """
+    magic, _, size = struct.unpack_from(">3I", body)
+    order, salts = _WAL[magic], body[16:24]
+    checked = _checksum(order, body[:24], (0, 0))
+    yield body[:12] + (_FITS if struct.pack(">2I", *checked) == body[24:32] else _STRANGE)
+    place = 32
+    while size in _SIZES and len(body) >= place + 24:
+        head, page = body[place : place + 24], body[place + 24 : place + 24 + size]
+        checked = _checksum(order, head[:8] + page, checked) if len(page) == size else (0, 0)
+        fits = head[8:16] == salts, struct.pack(">2I", *checked) == head[16:24]
+        yield head[:8] + b"".join(_FITS if each else _STRANGE for each in fits)
+        yield _page(struct.unpack_from(">I", head)[0], page)
+        place += 24 + size
+    yield body[place:]
 
 
 def _checksum(order: str, text: bytes, begun: tuple[int, int]) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, times_in, without_number
-from labkit.crashtest.blackbox.sqlite_files import JOURNAL, meaning
+from labkit.crashtest.blackbox.sqlite_files import JOURNAL, meaning, without_chance
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
@@ -89,11 +89,13 @@ State = Mapping[str, Change]
 class RunFiles:
     """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
+    def __init__(self, folders: Sequence[Path] = (), *, by_meaning: bool = False) -> None:
         """Prepare to observe files. Where the contents of a file mention the paths of `folders`, these are ignored.
 
         The copies of the user's folder have other paths, so contents that mention them would differ between copies.
+        With `by_meaning`, logs of SQLite are compared by what SQLite would restore from them.
         """
+        self._by_meaning = by_meaning
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
@@ -198,7 +200,10 @@ class RunFiles:
         elif stat.S_ISREG(state.st_mode):
             body = Path(path).read_bytes()
             kind.append(str(state.st_nlink))
-        body = meaning(body, Path(database).read_bytes() if Path(database).is_file() else None)
+        if self._by_meaning:
+            body = meaning(body, Path(database).read_bytes() if Path(database).is_file() else None)
+        else:
+            body = without_chance(body)
         for folder in self._folders:  # afterwards, since the checksums of a log are about the whole paths
             body = body.replace(folder, _FOLDER)
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
