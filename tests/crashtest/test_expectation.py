@@ -41,6 +41,8 @@ def guarantee(due: Sequence[Any], healthy: Sequence[Any], seen: Sequence[Any]) -
         (KEYED, LATEST, Shape.LAST),
         (COUNTS, COUNTS, Shape.SUMS),
         ([{"word": "a", "n": 1}], [{"n": 1, "word": "a"}], Shape.SUMS),
+        ([{"word": "a", "id": 1}], [{"id": 1, "word": "a"}], Shape.ROWS),
+        ([{"id": "a", "n": 1}], [{"n": 1, "id": "a"}], Shape.SUMS),
         ([["a", 1], ["a", 2]], [["a", 1], ["a", 2]], Shape.ROWS),
         ([["a", 0]], [["a", 0]], Shape.ROWS),
         ([[1, 2]], [[1, 2]], Shape.ROWS),

@@ -45,7 +45,12 @@ def shown(text: str) -> str:
 
 
 def total(value: Any) -> Total | None:
-    """Return the row `value` as a `Total` if its columns are a text and a positive whole number; otherwise None."""
+    """Return the row `value` as a `Total` if its columns are a text and a positive whole number; otherwise None.
+
+    A number in a column `id` names the row, and counts nothing.
+    """
+    if isinstance(value, dict) and not isinstance(value.get("id", ""), str):
+        return None
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
