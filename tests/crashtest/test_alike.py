@@ -65,11 +65,19 @@ def test_what_files_do_not_show_sets_points_apart(kind: CallKind, tmp_path: Path
     assert groups(effects, states) == [0, 1]
 
 
-def test_a_point_of_another_thread_than_the_one_before_is_like_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "kind", "known"), [(1, CallKind.WRITE, [0, 1]), (2, CallKind.WRITE, [0, 1]), (2, CallKind.SYNC, [0, 2])]
+)
+def test_files_that_another_thread_may_be_about_to_change_are_not_known(
+    other: int, kind: CallKind, known: list[int], tmp_path: Path
+) -> None:
+    """The files before the third call are as before the second one, perhaps since that had not happened yet."""
     effects, states = start(tmp_path, ("a", "1"), ("a", "1"), ("a", "1"))
     assert groups(effects, states) == [0, 1, 1]
-    effects[2] = replace(effects[2], call=replace(effects[2].call, pid=2))
-    assert [*alike(points(effects), effects, states)] == [each.name for each in effects[:2]]
+    effects[other] = replace(effects[other], call=replace(effects[other].call, pid=2))
+    effects[1] = replace(effects[1], call=replace(effects[1].call, kind=kind))
+    found = alike([Point(each.name, 1) for each in effects[:3]], effects, states)
+    assert [*found] == [effects[number].name for number in known]
 
 
 def test_inputs_that_are_removed_one_after_the_other_are_no_equal_leftovers(tmp_path: Path) -> None:

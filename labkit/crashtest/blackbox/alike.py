@@ -25,8 +25,9 @@ def alike(
 
     `states` has the files before each of `effects`, by the effect's name. Files in `immaterial` (masked paths) are not
     compared. A crash within a write gets a value only if the whole write leaves the files as they were, since then
-    every part of it does so, too. A call of another thread than the call before it gets none: the files may have been
-    looked at before the earlier call had happened. The point at the command's end has none either.
+    every part of it does so, too. If a call follows one of another thread, and the files are as they were before that
+    one, they may have been looked at before it had happened; such a point gets no value, nor does the point at the
+    command's end.
     """
     values: dict[str, Hashable] = {}
     unseen = 0
@@ -34,7 +35,7 @@ def alike(
         assert each is not None
         if before is not None and before.kind in _UNSEEN:
             unseen += 1
-        if each.name in states and (before is None or before.call.pid == each.call.pid):
+        if each.name in states and _is_settled(before, each, states):
             values[each.name] = unseen, _files(states[each.name], immaterial)
     following = {one.name: other.name for one, other in pairwise(effects)}
     known = [place for place in places if place.name != EXIT and place.effect in values]
@@ -45,6 +46,17 @@ def alike(
     }
 
 
+def _is_settled(before: Effect | None, effect: Effect, states: Mapping[str, State]) -> bool:
+    """Return whether the files before `effect` are those that the call before it has left."""
+    if before is None or before.kind is CallKind.SYNC or before.call.pid == effect.call.pid:
+        return True
+    return before.name in states and _changes(states[before.name]) != _changes(states[effect.name])
+
+
+def _changes(state: State) -> Hashable:
+    return frozenset((path, change._replace(written=0)) for path, change in state.items())
+
+
 def _files(state: State, immaterial: Container[str]) -> Hashable:
     """Return every change of the files, and the order in which they were written last; nothing in it is masked.
 
@@ -52,5 +64,4 @@ def _files(state: State, immaterial: Container[str]) -> Hashable:
     """
     compared = {path: change for path, change in state.items() if is_compared(path, immaterial)}
     written = sorted((change.written, path) for path, change in compared.items() if change.written)
-    changes = frozenset((path, change._replace(written=0)) for path, change in compared.items())
-    return changes, tuple(path for _, path in written)
+    return _changes(compared), tuple(path for _, path in written)
