@@ -1,8 +1,8 @@
 """States what a test may claim: the guarantee, and how much of what could refute the guarantee was tried.
 
 One run can refute a guarantee. Only all runs together can support one. So `exactly-once` is claimed without a qualifier
-only if the job was killed at every crash point and at every directed pair of crash points (those with a reason of their
-own), and if every run proved something.
+only if the job was killed at every crash point (of points that leave equal files, at one) and at every directed pair of
+crash points (those with a reason of their own), and if every run proved something.
 """
 
 from dataclasses import dataclass, replace
