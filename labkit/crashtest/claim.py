@@ -81,6 +81,8 @@ class Claim:
             return f"not refuted ({self.coverage.extent})"
         if self.strength is Strength.REFUTED:
             return f"not exactly-once, at best {self.at_best}"
+        if self.is_stuck and self.guarantee is Guarantee.EXACTLY_ONCE:
+            return "none is wrong until then"  # the word exactly-once would look like a success
         return self.guarantee.value
 
     @property
