@@ -31,8 +31,7 @@ def alike(
     """
     values: dict[str, Hashable] = {}
     unseen = 0
-    for before, each in pairwise([None, *effects]):
-        assert each is not None
+    for before, each in zip([None, *effects], effects, strict=False):
         if before is not None and before.kind in _UNSEEN:
             unseen += 1
         if each.name in states and _is_settled(before, each, states):

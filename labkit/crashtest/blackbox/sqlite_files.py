@@ -40,7 +40,7 @@ def without_chance(body: bytes) -> bytes:
         return _page(1, body)
     if _is_header(body, 0):
         return b"".join(_journal(body))
-    return b"".join(_frames(body)) if _is_wal(body) else body
+    return b"".join(_whole_wal(body)) if _is_wal(body) else body
 
 
 def _is_wal(body: bytes) -> bool:
@@ -144,53 +144,60 @@ def _journal(body: bytes) -> Iterator[bytes]:
 
 
 def _wal(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: its header without numbers that grow, and each frame up to the last commit.
+    """Yield a write-ahead log in parts: what its header says of its format, and each frame up to the last commit.
 
-    SQLite reads the frames until one does not fit: its random numbers (salts) must be those of the header, and its
-    checksum also covers all frames before it. What follows the last commit in these frames is ignored.
+    SQLite reads the frames until one does not fit. What follows the last commit in these frames is ignored.
     """
-    magic, version, size = struct.unpack_from(">3I", body)
-    order, salts = _WAL[magic], body[16:24]
-    checked = _checksum(order, body[:24], (0, 0))
-    if struct.pack(">2I", *checked) != body[24:32] or size not in _SIZES:
+    if not _fits_header(body):
         yield b"log that SQLite ignores"
         return
-    yield b"log %d %d" % (version, size)
-    place, begun, counted = 32, list[bytes](), 32
-    while len(body) >= place + 24 + size:
-        head, page = body[place : place + 24], body[place + 24 : place + 24 + size]
-        checked = _checksum(order, head[:8] + page, checked)
+    yield b"log %d %d" % struct.unpack_from(">2I", body, 4)
+    begun, length, counted = list[bytes](), 32, 32
+    for head, page, fits in _frames(body):
         number, pages = struct.unpack_from(">2I", head)
-        if head[8:16] != salts or struct.pack(">2I", *checked) != head[16:24] or not number:
+        if fits != (True, True) or not number:
             break
-        begun += [head[:8], _page(number, page)]
+        begun += [head[:8], page]
+        length += len(head) + len(page)
         if pages:  # the last frame of a transaction has the size of the database
             yield from begun
             begun.clear()
-            counted = place + 24 + size
-        place += 24 + size
+            counted = length
     yield _MORE if len(body) > counted else b""
 
 
-def _frames(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: its header without numbers that grow, and each frame with a new page.
+def _whole_wal(body: bytes) -> Iterator[bytes]:
+    """Yield a write-ahead log in parts: its header without counters and random numbers, and each frame likewise."""
+    yield body[:12] + (_FITS if _fits_header(body) else _STRANGE)
+    place = 32
+    for head, page, fits in _frames(body):
+        yield head[:8] + b"".join(_FITS if each else _STRANGE for each in fits)
+        yield page
+        place += len(head) + len(page)
+    yield body[place:]
 
-    The random numbers (salts) of a frame fit if they are those of the header. Its checksum also covers all frames
-    before it.
+
+def _fits_header(body: bytes) -> bool:
+    magic, _, size = struct.unpack_from(">3I", body)
+    return size in _SIZES and struct.pack(">2I", *_checksum(_WAL[magic], body[:24], (0, 0))) == body[24:32]
+
+
+def _frames(body: bytes) -> Iterator[tuple[bytes, bytes, tuple[bool, bool]]]:
+    """Yield each frame of a write-ahead log, also those that SQLite ignores: its head, its page, and what is valid.
+
+    The last page may be cut. The two flags say whether the frame's random numbers (salts) are those of the log's
+    header, and whether its checksum is right, which is computed over this frame and all frames before it.
     """
     magic, _, size = struct.unpack_from(">3I", body)
-    order, salts = _WAL[magic], body[16:24]
+    order, salts, place = _WAL[magic], body[16:24], 32
     checked = _checksum(order, body[:24], (0, 0))
-    yield body[:12] + (_FITS if struct.pack(">2I", *checked) == body[24:32] else _STRANGE)
-    place = 32
     while size in _SIZES and len(body) >= place + 24:
         head, page = body[place : place + 24], body[place + 24 : place + 24 + size]
-        checked = _checksum(order, head[:8] + page, checked) if len(page) == size else (0, 0)
-        fits = head[8:16] == salts, struct.pack(">2I", *checked) == head[16:24]
-        yield head[:8] + b"".join(_FITS if each else _STRANGE for each in fits)
-        yield _page(struct.unpack_from(">I", head)[0], page)
+        is_whole = len(page) == size
+        checked = _checksum(order, head[:8] + page, checked) if is_whole else checked
+        valid = head[8:16] == salts, is_whole and struct.pack(">2I", *checked) == head[16:24]
+        yield head, _page(struct.unpack_from(">I", head)[0], page), valid
         place += 24 + size
-    yield body[place:]
 
 
 def _checksum(order: str, text: bytes, begun: tuple[int, int]) -> tuple[int, int]:

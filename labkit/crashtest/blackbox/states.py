@@ -143,10 +143,8 @@ class RunFiles:
         if self._pending is None:
             return
         call, self._effects = self._pending.call, self._effects + 1
-        for path in (
-            call.path,
-            call.target,
-        ):  # two writes may leave the same times, as older kernels count these roughly
+        # Two writes may leave equal times, because kernels before 6.13 count them in ticks of some milliseconds.
+        for path in (call.path, call.target):
             self._read.pop(path, None)
             self._read.pop(f"{path}{JOURNAL}", None)
         if call.kind in (CallKind.RENAME, CallKind.LINK):  # the file keeps the time of its last write
