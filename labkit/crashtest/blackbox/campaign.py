@@ -313,8 +313,8 @@ class Campaign:
     def recoveries(self, *, unread: bool = False) -> Recoveries:
         """Return the restarts that the runs so far have shown.
 
-        With `unread`, these are the restarts in runs where nobody read before the end; otherwise, those in runs where
-        the reader was called after each crash.
+        With `unread`, these are the restarts in runs in which the reader was called only at the end; otherwise, those
+        in runs in which it was called after each crash.
         """
         effects, harness = self._seen.effects, self.harness
         recovered = [

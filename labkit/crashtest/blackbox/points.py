@@ -300,7 +300,7 @@ def choose(
 
 
 def one_of_each(places: Iterable[Point], alike: Mapping[str, Hashable]) -> list[Point]:
-    """Return the first of the points with equal values in `alike`, and all points that have no value there."""
+    """Return, for each value in `alike`, the first point that has it, and also every point without a value there."""
     first: dict[Hashable, Point] = {}
     for each in places:
         first.setdefault(("alike", alike[each.name]) if each.name in alike else each.name, each)

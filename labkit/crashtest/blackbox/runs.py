@@ -438,8 +438,8 @@ class Harness:
             at_once = self._rows_without_crash(run)
         if run.unknown:
             raise InvalidInput(
-                f"--more {self.settings.more}: labkit cannot test new input, because it could not judge a run without "
-                f"a crash that got the old and the new input at once: {run.unknown.rstrip('.')}."
+                f"--more {self.settings.more}: labkit cannot test new input. It gave the old and the new input "
+                f"together to a run without a crash, and could not judge that run: {run.unknown.rstrip('.')}."
             )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
