@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +89,12 @@ def line_of(thread: int, process: int) -> Line | None:
 
 
 def _threads(process: int) -> list[Any]:
+    # Handlers of signals run in the main thread, and PyStack drops an exception that one raises, such as at a SIGTERM.
+    with ThreadPoolExecutor(1) as another_thread:
+        return another_thread.submit(_read_threads, process).result()
+
+
+def _read_threads(process: int) -> list[Any]:
     from pystack.engine import NativeReportingMode, StackMethod, get_process_threads
 
     # ELF_DATA first, because AUTO begins with a way that only the newest interpreters support, and takes longer.

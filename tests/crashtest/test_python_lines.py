@@ -3,7 +3,9 @@
 import http.server
 import json
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -84,6 +86,43 @@ def test_a_line_that_is_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(lines.Lines.__init__, "__defaults__", (off,))
     assert len(measure("files").wrong) > 5
+
+
+def test_no_signal_is_lost_while_a_line_is_read() -> None:
+    """A SIGTERM must end a crash test, and its handler runs in the thread that reads lines most of the time."""
+
+    class Raised(BaseException):
+        pass
+
+    handled = 0
+
+    def handle(_number: int, _frame: object) -> None:
+        nonlocal handled
+        handled += 1
+        raise Raised
+
+    wait = "import sys; print(flush=True); sys.stdin.read()"
+    before = signal.signal(signal.SIGUSR1, handle)
+    moments = random.Random(3)
+    raised = 0
+    try:
+        with subprocess.Popen([sys.executable, "-c", wait], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout
+            child.stdout.readline()
+            assert line_of(child.pid, child.pid) is None  # `-c` has no file
+            for number in range(30):
+                timer = threading.Timer(moments.uniform(0.001, 0.02), os.kill, (os.getpid(), signal.SIGUSR1))
+                try:
+                    timer.start()
+                    while handled == number:
+                        line_of(child.pid, child.pid)
+                except Raised:
+                    raised += 1
+                timer.join()
+            child.communicate()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (raised, handled) == (30, 30)
 
 
 @pytest.mark.slow
