@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 from nbformat import v4
+from playwright.sync_api import TimeoutError as NotInTime
 
 from bench.jupyter_server import Server
 
@@ -16,6 +17,7 @@ PATIENCE = 180
 """The seconds for JupyterLab to be ready and its kernel to be idle, on a machine whose cores are busy."""
 
 READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
+_STATUS = "() => String(window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status)"
 IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 _ASK = """() => {
   window.labkitAnswered = null;
@@ -45,10 +47,14 @@ def open_notebook(page: Any, server: Server, name: str) -> None:
     would lose messages that the kernel publishes in this time.
     """
     page.goto(server.page(name))
-    page.wait_for_function(READY, timeout=PATIENCE * MILLISECONDS)
-    page.wait_for_function(IDLE, timeout=PATIENCE * MILLISECONDS)
-    page.evaluate(_ASK)
-    page.wait_for_function("() => window.labkitAnswered", timeout=PATIENCE * MILLISECONDS)
+    try:
+        page.wait_for_function(READY, timeout=PATIENCE * MILLISECONDS)
+        page.wait_for_function(IDLE, timeout=PATIENCE * MILLISECONDS)
+        page.evaluate(_ASK)
+        page.wait_for_function("() => window.labkitAnswered", timeout=PATIENCE * MILLISECONDS)
+    except NotInTime as error:
+        kernel = page.evaluate(_STATUS)
+        raise AssertionError(f"{name} did not open; its kernel is {kernel}; {server.said()}") from error
 
 
 def end_kernels(server: Server) -> None:

@@ -1,12 +1,14 @@
 """Start and stop a JupyterLab for a test or a measurement, on a free port and with its own folders.
 
-It has the settings of a learner; only its state (tabs, signatures, history) is elsewhere. It ends with the process that
-asked for it, even after SIGKILL.
+It has the settings of a learner; only its state (tabs, signatures, history) is elsewhere, and its kernels listen at Unix
+sockets: two kernels that start at the same time sometimes choose the same TCP port, and then one of them dies. It ends
+with the process that asked for it, even after SIGKILL.
 """
 
 import os
 import secrets
 import signal
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.host.durable import own_folder
 from labkit.host.processes.sessions import session_members
 from labkit.host.processes.start_server import ServerStarted
 from labkit.host.processes.tether import tethered
@@ -29,11 +32,12 @@ GRACE = 20.0
 
 
 class Server(NamedTuple):
-    """A running JupyterLab: its port, its folder of notebooks, and the token for requests."""
+    """A running JupyterLab: its port, its folder of notebooks, the token for requests, and its log."""
 
     port: int
     folder: Path
     token: str
+    log: Path
 
     def page(self, notebook: str) -> str:
         """Return the address that opens a notebook and resets the open tabs."""
@@ -43,39 +47,47 @@ class Server(NamedTuple):
         """Return the address of a path in the server's REST API."""
         return f"http://127.0.0.1:{self.port}/api/{path}?token={self.token}"
 
+    def said(self) -> str:
+        """Return the end of the server's log, as a part of a message about a failure."""
+        return f"the end of its log is: {self.log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
+
 
 @contextmanager
 def serving(folder: Path, home: Path) -> Iterator[Server]:
     """Run JupyterLab on a folder within a `with` block; `home` holds its state. Raises `ServiceUnavailable`."""
-    server = Server(free_port(), folder, secrets.token_hex(16))
+    server = Server(free_port(), folder, secrets.token_hex(16), home / "server.log")
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)
     words += [f"--IdentityProvider.token={server.token}", "--LabApp.expose_app_in_browser=True"]
-    log = home / "server.log"
-    starter = ("labkit.host.processes.start_server", "tethered", str(log))
-    with tethered(ServerStarted, *starter, *words, environment=environment(_apart(home))) as started:
+    words += ["--KernelManager.transport=ipc"]
+    starter = ("labkit.host.processes.start_server", "tethered", str(server.log))
+    # The path of a Unix socket has at most 107 bytes.
+    with (
+        own_folder(Path(tempfile.gettempdir()), "labkit-sockets-") as sockets,
+        tethered(ServerStarted, *starter, *words, environment=environment(_apart(home, sockets))) as started,
+    ):
         session = started.pid
         try:
-            _wait(server, session, log)
+            _wait(server, session)
             yield server
         finally:
             _stop(session)
 
 
-def _apart(home: Path) -> dict[str, str]:
-    """Return environment variables that put all of Jupyter's own folders below `home`."""
+def _apart(home: Path, sockets: Path) -> dict[str, str]:
+    """Return environment variables that put Jupyter's sockets into a folder, and its other files below `home`."""
     names = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings",
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
     }
-    return {**os.environ, **{name: str(home / place) for name, place in names.items()}}
+    places = {name: str(home / place) for name, place in names.items()}
+    return {**os.environ, **places, "JUPYTER_RUNTIME_DIR": str(sockets)}
 
 
-def _wait(server: Server, session: int, log: Path) -> None:
+def _wait(server: Server, session: int) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and session_members(session):
         try:
@@ -84,8 +96,7 @@ def _wait(server: Server, session: int, log: Path) -> None:
             time.sleep(0.1)
         else:
             return
-    last = log.read_text(encoding="utf-8", errors="replace")[-500:]
-    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; the end of its log is: {last}")
+    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; {server.said()}")
 
 
 def _stop(session: int) -> None:
