@@ -1,6 +1,6 @@
 """Start and stop a JupyterLab for a test or a measurement, on a free port and with its own folders.
 
-It has the settings of a learner; only its state (tabs, signatures, history) is elsewhere, and its kernels listen at Unix
+It has the settings of a learner, but its state (tabs, signatures, history) is elsewhere, and its kernels listen at Unix
 sockets: two kernels that start at the same time sometimes choose the same TCP port, and then one of them dies. It ends
 with the process that asked for it, even after SIGKILL.
 """
