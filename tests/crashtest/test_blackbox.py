@@ -53,6 +53,7 @@ from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.file_reads import FileReads
+from labkit.host.python_line import Line
 from labkit.host.syscalls.calls import Call, CallKind
 
 STORE = Path("/job/store")
@@ -479,6 +480,21 @@ def test_of_two_places_with_the_same_turn_that_of_the_rarer_family_comes_first()
     done = effects(*["write a", "create b"] * 10, "create compacted", "write a", "create b", "exit")
     few = [each.name for each in choose(done, {"write a #1"}, 4)]
     assert few == ["create b #1", "create compacted #1", "create b #11", EXIT]
+
+
+def at_lines(found: list[Effect], *numbers: int) -> list[Effect]:
+    """The same effects, made by these lines of Python."""
+    said = [Line("sink.py", number, "write_batch") for number in numbers]
+    return [replace(each, call=replace(each.call, line=line)) for each, line in zip(found, said, strict=True)]
+
+
+def test_places_between_two_lines_come_first_and_those_of_every_batch_before_others() -> None:
+    """As between two transactions: the calls of both have the same names, and nobody can read between them."""
+    batch = ["write a", "write a", "write a", "write b"]
+    done = effects("create a", "write a", "write a", *batch * 3, "exit")
+    few = [each.name for each in choose(at_lines(done, 1, 2, 2, *[5, 5, 7, 8] * 3, 9), (), 4)]
+    assert few == ["write a #9", "write a #11", "write b #3", EXIT]
+    assert few != [each.name for each in choose(done, (), 4)]
 
 
 def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:
