@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from labkit.core.judge import Guarantee
 from labkit.crashtest.verdict import Coverage, Group, Result
 
+COUNTED = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
+"""The kinds of runs that count toward the guarantee."""
+
 Tell = Callable[[str, str], None]
 """Reports progress; its arguments are `run` or `done`, and a sentence on the run that begins or ended."""
 
@@ -77,6 +80,10 @@ class Ledger:
         """Count `job` as a planned run, unless it has a fault: runs with a fault do not count toward the guarantee."""
         self.planned += job.group is not Group.FAULT
 
+    def forget_unfinished(self) -> None:
+        """Count only runs that have ended as planned, because the test was stopped."""
+        self.planned = sum(each.group in COUNTED for each in self.results)
+
     def begin(self, job: Job) -> None:
         """Send a progress message that the run `job` begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
@@ -106,14 +113,13 @@ class Ledger:
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
-        about = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
         # A pair that was tried counts as possible even if a later look at the recoveries does not show it.
         possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
         return Coverage(
             found=found,
             pairs=len(possible),
             planned=self.planned,
-            hit=sum(not each.unknown for each in self.results if each.group in about),
+            hit=sum(not each.unknown for each in self.results if each.group in COUNTED),
             tried=groups[Group.CRASH],
             pairs_tried=groups[Group.PAIR],
             directed=len(directed),

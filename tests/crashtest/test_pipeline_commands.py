@@ -322,6 +322,7 @@ def test_a_test_that_is_stopped_reports_what_it_has_found() -> None:
     assert message.splitlines()[-1] == "labkit: stopped; nothing is left running."
     report = json.loads(Path("out", "report.json").read_text())
     assert (report["claim"]["strength"], report["guarantee"]) == ("unknown", "unknown")
+    assert report["coverage"]["hit"] == report["coverage"]["planned"] >= 3
     assert "stopped: the test was stopped after" in text
     [stopped] = [each for each in ET.parse("found.xml").iter("testcase") if "stopped" in each.attrib["name"]]
     assert [each.tag for each in stopped] == ["error"]

@@ -10,7 +10,7 @@ from crashtest_reports import flat, report_of
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.claim import Goal, Strength, claim
-from labkit.crashtest.ledger import Job, Ledger, silent
+from labkit.crashtest.ledger import Job, Ledger, silent, unknown
 from labkit.crashtest.report import NOT_SEEN, WIDTH, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, judge_run
@@ -179,6 +179,19 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     ledger.is_total_known = True
     ledger.results.append(Result("a", "before a", Group.CRASH, seconds=4.0))
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
+
+
+def test_a_run_that_a_stop_interrupted_is_not_one_that_proved_nothing() -> None:
+    ledger = Ledger(900.0, silent)
+    jobs = [Job(f"{number}", "", Group.CRASH) for number in range(3)]
+    for job in jobs:
+        ledger.plan(job)
+    ledger.keep(Result("0", "", Group.CRASH))
+    ledger.keep(unknown(jobs[1], "no reader"))
+    ledger.forget_unfinished()
+    ledger.keep(unknown(Job("stopped", "", Group.SEEING), "stopped"))
+    coverage = ledger.coverage((), (), 3)
+    assert (coverage.hit, coverage.planned) == (1, 2)
 
 
 def test_runs_side_by_side_have_different_numbers_and_a_repeated_one_keeps_its_number() -> None:

@@ -875,6 +875,7 @@ class Campaign:
         if not self.results:
             return None
         self.is_part = True
+        self.ledger.forget_unfinished()
         made = sum(each.group is not Group.SEEING for each in self.results)
         job = Job("stopped", "the rest of the test", Group.SEEING)
         wrong = any(each.violated and not each.group.is_apart for each in self.results)
