@@ -290,9 +290,9 @@ def choose(
 
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
-    rank. If sums are equal, points of rarer families come first. The last point between two lines of Python counts as if
-    its sum were at most 1, and comes first among these, above all if there are many points between the two lines. The
-    argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these files
+    rank. If sums are equal, points of rarer families come first. The last point between two lines of Python counts as
+    if its sum were at most 1, and comes first among these, above all if there are many points between the two lines.
+    The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these
     come after all others. Of points whose names have equal values in `alike`, only the most important one is chosen.
     """
     ranking = Importance(effects, families(effects, shown), last)
