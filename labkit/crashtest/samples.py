@@ -1,7 +1,7 @@
 """Turns repeated readings of a store into the history that `labkit.core.judge` judges.
 
 Each copy of a row in the last reading counts as an effect. A row that was read and later disappeared is an aborted
-read. A batch that was readable as a whole while no process ran, before its sink had finished its durable work, is a
+read. A batch that was readable as a whole while no process ran, although its sink had not finished it, is a
 precommitted read. This module counts no anomalies; the judge does.
 """
 

@@ -607,7 +607,8 @@ class Campaign:
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
         if not run.crashes or run.expectation is not None:  # with an expectation of its own, a run has other batches
             return ()
-        return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
+        restarts = [start.effects for start in run.starts[1:]]
+        return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]), restarts)
 
     def everything(self) -> Report:
         """Perform the whole crash test that the settings describe, and return the report."""

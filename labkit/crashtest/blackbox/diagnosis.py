@@ -346,4 +346,6 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
 
 
 def _apart(window: Stretch) -> str:
-    return f"a crash between {window} does harm: they must be one step"
+    line = window.first.line_before
+    both = ", but one line of Python makes them in two" if line is not None and line == window.last.line else ""
+    return f"a crash between {window} does harm: they must be one step{both}"

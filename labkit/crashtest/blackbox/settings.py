@@ -256,8 +256,13 @@ class PipelineSettings(SharedOptions):
         """
         return expect(values, read)
 
-    def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the batches that a crash before the call `crashed_at` interrupts; () if unknown."""
+    def unfinished(
+        self, effects: "Sequence[Effect]", crashed_at: str, restarts: "Sequence[Sequence[Effect]]" = ()
+    ) -> tuple[int, ...]:
+        """Return the batches that a crash before the call `crashed_at` interrupts; () if unknown.
+
+        `effects` has the calls of a run without a crash, and `restarts` those of each start after the crash.
+        """
         return ()
 
     def check_commands(self) -> None:

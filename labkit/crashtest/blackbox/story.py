@@ -71,7 +71,7 @@ def _crashes(run: PipelineRun) -> Iterator[Line]:
             yield Line(crash["at"], "labkit", _fault_in_words(crash), Event.CRASH)
             continue
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
-        whom = "one process alone" if ALONE in crash else "every process of the pipeline"
+        whom = "one process alone" if ALONE in crash else "every process of the job"
         yield Line(crash["at"], "labkit", f"SIGKILL to {whom} {where}", Event.CRASH)
 
 
