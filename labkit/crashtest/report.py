@@ -270,9 +270,10 @@ def _filled(text: str, head: str = "") -> str:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return, as a sentence, why a run is weaker than expected or violates a property in `also`; empty if it is not.
+    """Return a sentence that says why a run is weaker than expected, or which property in `also` it violates.
 
-    A run is never weaker if it proves nothing, or if it has a fault that no sink needs to withstand (a condition).
+    The text is empty if neither is true, if the run proves nothing, or if it has a fault that no sink needs to
+    withstand.
     """
     if result.group is Group.CONDITION or result.unknown:
         return ""

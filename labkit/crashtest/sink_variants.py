@@ -184,7 +184,8 @@ class SinkVariants(Further):
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
     """Return those `effects` that Python workers make in tasks of Spark, which Spark repeats if a worker dies.
 
-    Syncs are left out, and so are the calls by which a worker commits for the driver: Spark does not repeat a commit.
+    Syncs are left out, because they change no file. So are the calls of the Python process in which the driver runs the
+    `commit` of a data source, because Spark does not repeat a commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]

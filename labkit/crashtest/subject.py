@@ -148,9 +148,9 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
         return Adapter.WRITER
     if inspect.isclass(candidate) or not callable(candidate):
         raise InvalidInput(
-            f"{where}: {_what(candidate)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an "
-            "object or class with process(row) for foreach, a Python DataSource class with streamWriter, or a function "
-            "(stream) that returns stream.writeStream with its format."
+            f"{where}: {_what(candidate)} is not a sink; name a function with two parameters (DataFrame, batch id) for "
+            "foreachBatch, an object or class with process(row) for foreach, a Python DataSource class with "
+            "streamWriter, or a function with one parameter, stream, that returns stream.writeStream.format(...)."
         )
     wanted = _parameters(candidate)
     if wanted not in (1, 2):

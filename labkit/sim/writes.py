@@ -221,7 +221,7 @@ def parse_recovery(text: str) -> Recovery:
             recovery = recovery._replace(leftover=Leftover(part))
         else:
             phrases = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover, UNDOES]
-            raise InvalidInput(f"recovery has no rule {part[:40]!r}; {nearest(part[:40], phrases)}")
+            raise InvalidInput(f"recovery: {part[:40]!r} is no known rule; {nearest(part[:40], phrases)}")
     return recovery
 
 

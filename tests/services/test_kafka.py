@@ -138,7 +138,7 @@ def test_no_cluster_id_looks_like_an_option(first: int, monkeypatch: pytest.Monk
 def test_damaged_data_is_said_in_one_sentence(service: KafkaService) -> None:
     (service.folder / "data").mkdir(parents=True)
     (service.folder / "data" / "meta.properties").write_text("version=nonsense\n")
-    with pytest.raises(ServiceUnavailable, match="ended while it started") as refused:
+    with pytest.raises(ServiceUnavailable, match="ended before it was ready") as refused:
         service.up()
     assert str(service.folder) in str(refused.value)
     assert service.status().state == "down"

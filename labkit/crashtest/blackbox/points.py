@@ -638,9 +638,9 @@ class Recoveries:
         return chosen
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of crashes after which labkit knows the state of the files.
+        """Return the pairs of crashes of which earlier runs show in which state they leave the files.
 
-        Pairs with the most important second points come first, and of these the ones with the most important first.
+        They are sorted by the importance of the second point, and then by that of the first one.
         """
         ranks: dict[Pair, tuple[int, int, int, int]] = {}
         for first, effects in self._recoveries.items():

@@ -264,7 +264,7 @@ class KafkaService:
             if not is_alive(pid):
                 self._stop(None)
                 raise ServiceUnavailable(
-                    f"The Kafka broker ended while it started: {self._last_word()}; see {self.log}. "
+                    f"The Kafka broker ended before it was ready: {self._last_word()}; see {self.log}. "
                     f"If its data is damaged, delete {self.folder} and start the broker again."
                 )
             if time.monotonic() > deadline:

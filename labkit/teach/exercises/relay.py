@@ -104,7 +104,10 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield the states after the relay's next step, also after a refusal or a kill. Raises `Wrong` for a wrong step."""
+    """Yield each state to which the relay's next step may lead, as when a message is refused or the relay is killed.
+
+    Raises `Wrong` for a wrong step.
+    """
     kind, place, reply = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":

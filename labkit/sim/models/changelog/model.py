@@ -178,7 +178,7 @@ class Changelog(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of a sentence's placeholders: the word of a record, and a key."""
+        """Return the values of a sentence's placeholders: `word`, the word that a record contains, and `key`."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

@@ -94,7 +94,7 @@ class Sentences:
     def live(self, state: State) -> str:
         """Return a sentence that compares all money in accounts and channels now with the money at the start.
 
-        The sentence says "after a restore", because no other action can change this sum.
+        The sentence always speaks of the sum "after a restore", because only a restore can change it.
         """
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."

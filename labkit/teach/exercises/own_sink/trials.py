@@ -484,10 +484,10 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Append to this run's record everything that the run `other` recorded after its last kill.
+        """Complete this run's record as if it had recovered in the same way as the run `other` did after its last kill.
 
-        The appended samples (readings of the store) and their drivers get new numbers, which continue those of this
-        run.
+        The numbers of the samples (readings of the store), and of the driver, which count its starts, go on from those
+        of this run.
         """
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
