@@ -135,8 +135,8 @@ class Report:
             rows += [("states of files", summary.coverage.of_states)]
         early = [axis for axis, held in self.axes.items() if held == Outcome.VIOLATED.value]
         if self.claim.at_best is Guarantee.EXACTLY_ONCE and early and not self.claim.is_stuck:
-            early_text = f"until a recovery has ended, they can see wrong rows ({', '.join(early)}), as follows"
-            rows += [("readers", early_text)]
+            seen = f"wrong or unfinished rows ({', '.join(early)}), as follows"
+            rows += [("readers", f"until a recovery has ended, they can see {seen}")]
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]

@@ -325,7 +325,7 @@ def test_a_wrong_row_that_a_restart_takes_back_is_announced_below_a_good_guarant
     early = replace(results()[0], verdict=replace(judged(GOOD), aborted_read=(0,)))
     made = report([early, *results()[1:]], tmp_path)
     assert str(made.claim) == "exactly-once"
-    assert "until a recovery has ended, they can see wrong rows (aborted_read)" in flat(made)
+    assert "until a recovery has ended, they can see wrong or unfinished rows (aborted_read)" in flat(made)
     assert "until a recovery" not in flat(report(results(), tmp_path))
 
 
