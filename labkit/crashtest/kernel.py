@@ -168,13 +168,13 @@ class SinkPipeline(PipelineSettings):
         empties its write-ahead log. Work is a line of Python, or, without one, a family of calls. What no other batch
         does as well does not count, such as making tables.
         """
-        if not any(map(self._is_commit, itertools.chain(*restarts))):
+        later = [*itertools.chain(*restarts)]
+        if not any(map(self._is_commit, later)):
             return False
         begin = next((at for at in range(place, 0, -1) if self._is_commit(effects[at - 1])), 0)
         end = place + len(self._first_batch(effects[place:]))
         usual = self._of_sink([*effects[:begin], *effects[end:]])
-        again = self._of_sink(itertools.chain(*map(self._first_batch, restarts)))
-        return bool((self._of_sink(effects[begin:place]) & usual) - again)
+        return bool((self._of_sink(effects[begin:place]) & usual) - self._of_sink(self._first_batch(later)))
 
     def _first_batch(self, effects: Sequence[Effect]) -> Sequence[Effect]:
         """Return the calls before the first commit of a batch."""

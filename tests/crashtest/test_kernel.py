@@ -164,6 +164,7 @@ TIDY = ("write store/log", "unlink store/log")
         ([SINK[:2] + TIDY + COMMIT], ()),
         ([SINK, TIDY + COMMIT], (1,)),
         ([TIDY + COMMIT + SINK + COMMIT], ()),  # a later batch is not the killed one
+        ([TIDY + COMMIT, SINK + COMMIT], ()),  # nor is it in a second restart
         ([SINK[:1] + SINK[2:] + TIDY + COMMIT], ()),
     ],
 )
