@@ -6,12 +6,11 @@ This module only writes the description of the job; `labkit.crashtest.blackbox` 
 reports.
 """
 
-import itertools
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -141,14 +140,11 @@ class SinkPipeline(PipelineSettings):
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> BatchExpectation:
         return expect_batches(self.rows, read)
 
-    def unfinished(
-        self, effects: Sequence[Effect], crashed_at: str, restarts: Sequence[Sequence[Effect]] = ()
-    ) -> tuple[int, ...]:
+    def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
         """Return, in a tuple, the batch that a crash before `crashed_at` interrupts; () if there is none.
 
-        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink, unless the
-        restart shows that the batch was finished (see `_recognised`). Messages to servers and lines of code do not
-        count, because nobody knows whether they change anything.
+        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink. Messages to
+        servers and lines of code do not count, because nobody knows whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -157,33 +153,15 @@ class SinkPipeline(PipelineSettings):
         batch = sum(self._is_commit(each) for each in effects[:place])
         if batch >= len(self.rows.batches):  # after the last batch, the sink may still tidy up
             return ()
-        if not self._of_sink(self._first_batch(effects[place:])) or self._recognised(effects, place, restarts):
-            return ()
-        return (batch,)
+        for each in effects[place:]:
+            if self._is_commit(each):
+                return ()
+            if each.call.path and not self._is_of_engine(each) and each.kind not in _SILENT:
+                return (batch,)
+        return ()
 
-    def _recognised(self, effects: Sequence[Effect], place: int, restarts: Sequence[Sequence[Effect]]) -> bool:
-        """Return whether a restart left out some of the work that the killed batch had done before `effects[place]`.
-
-        Then the sink knew that the batch was finished, and the crash only kept it from tidying up, as when SQLite
-        empties its write-ahead log. Work is a line of Python, or, without one, a family of calls. What no other batch
-        does as well does not count, such as making tables.
-        """
-        later = [*itertools.chain(*restarts)]
-        if not any(map(self._is_commit, later)):
-            return False
-        begin = next((at for at in range(place, 0, -1) if self._is_commit(effects[at - 1])), 0)
-        end = place + len(self._first_batch(effects[place:]))
-        usual = self._of_sink([*effects[:begin], *effects[end:]])
-        return bool((self._of_sink(effects[begin:place]) & usual) - self._of_sink(self._first_batch(later)))
-
-    def _first_batch(self, effects: Sequence[Effect]) -> Sequence[Effect]:
-        """Return the calls before the first commit of a batch."""
-        return list(itertools.takewhile(lambda each: not self._is_commit(each), effects))
-
-    def _of_sink(self, effects: Iterable[Effect]) -> set[Hashable]:
-        """Return the lines of Python, or without a line the families, of the calls that change files of the sink."""
-        of_sink = (each for each in effects if each.call.path and not self._is_of_engine(each))
-        return {each.line or each.family for each in of_sink if each.kind not in _SILENT}
+    def batch_end(self, effects: Iterable[Effect]) -> str:
+        return next((each.name for each in effects if self._is_commit(each)), "")
 
     def _begins_or_ends_batch(self, effect: Effect) -> bool:
         assert self.checkpoint is not None

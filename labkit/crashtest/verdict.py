@@ -19,7 +19,7 @@ MEANINGS = {
     "duplicate": "",
     "unexpected": "rows came out that no input explains",
     "aborted_read": "a reader saw rows that disappeared later",
-    "precommitted_read": "after a crash a reader saw a whole batch that was not finished: the restart did it again",
+    "precommitted_read": "after a crash a reader saw a whole batch that its sink had not finished",
     "fractured_read": "a reader saw a part of a batch, when no process was left to complete it",
     "regression": "a reader saw a value of a key, and later an older one",
     "stuck": "a start fails again and again",

@@ -151,45 +151,6 @@ def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
     assert pipeline.unfinished(log, at) == left
 
 
-TIDY = ("write store/log", "unlink store/log")
-
-
-@pytest.mark.parametrize(
-    ("restarts", "left"),
-    [
-        ([], (1,)),
-        ([TIDY], (1,)),  # it did not come to Spark's commit, so nothing is known
-        ([TIDY + COMMIT], ()),
-        ([SINK + TIDY + COMMIT], (1,)),
-        ([SINK[:2] + TIDY + COMMIT], ()),
-        ([SINK, TIDY + COMMIT], (1,)),
-        ([TIDY + COMMIT + SINK + COMMIT], ()),  # a later batch is not the killed one
-        ([TIDY + COMMIT, SINK + COMMIT], ()),  # nor is it in a second restart
-        ([SINK[:1] + SINK[2:] + TIDY + COMMIT], ()),
-    ],
-)
-def test_a_batch_whose_work_no_restart_repeats_was_finished(
-    tmp_path: Path, restarts: list[tuple[str, ...]], left: tuple[int, ...]
-) -> None:
-    log = effects(tmp_path, *(ENGINE + SINK + TIDY + COMMIT) * 3, "exit")
-    pipeline = SinkPipeline(
-        pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path, rows=generate(3)
-    )
-    later = [effects(tmp_path, *each) for each in restarts]
-    assert pipeline.unfinished(log, "unlink store/log #2", later) == left
-    assert pipeline.unfinished(log, "create store/a #2", later) == (1,)  # nothing had been done yet
-
-
-def test_what_only_one_batch_does_says_nothing_of_another(tmp_path: Path) -> None:
-    """As the making of a table, which a restart never repeats."""
-    log = effects(tmp_path, "write store/table", *(ENGINE + SINK + TIDY + COMMIT) * 2, "exit")
-    pipeline = SinkPipeline(
-        pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path, rows=generate(2)
-    )
-    again = [effects(tmp_path, *SINK, *TIDY, *COMMIT)]
-    assert pipeline.unfinished(log, "unlink store/log #1", again) == (0,)
-
-
 def test_a_quick_test_kills_where_a_file_is_empty(tmp_path: Path) -> None:
     """A position file that is overwritten in place is empty between the two calls."""
     overwritten = ("truncate position", "write position", "write log")

@@ -16,8 +16,8 @@ from sinks import differences, new_topic, report_on
 
 from labkit.crashtest.verdict import AXES
 
-IN_SHORT = ("right_marker", "wrong_unflushed")
-"""A right sink, and a wrong one that writes to a server; the others are variants."""
+IN_SHORT = ("right_marker", "right_wal_marker", "wrong_unflushed")
+"""Two right sinks, and a wrong one that writes to a server; the others are variants."""
 
 
 def kinds() -> list[str]:
@@ -28,7 +28,7 @@ def kinds() -> list[str]:
     first = {sample["pattern"]: name for name, sample in reversed(expected().items())}
     del first["parts commit separately"]
     served = {sample["needs"]: name for name, sample in reversed(expected().items()) if "needs" in sample}
-    return list(dict.fromkeys([*first.values(), *served.values()]))
+    return list(dict.fromkeys([*first.values(), *served.values(), *IN_SHORT]))
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labkit.crashtest.blackbox import sqlite_files
-from labkit.crashtest.blackbox.sqlite_files import meaning, without_chance
+from labkit.crashtest.blackbox.sqlite_files import meaning, with_log, without_chance
 
 ROWS = 300
 MODES = [("delete", "off"), ("delete", "full"), ("persist", "full"), ("truncate", "normal"), ("wal", "normal")]
@@ -166,3 +166,36 @@ def test_other_files_stay_as_they_are() -> None:
     for body in (b"", b"rows", bytes(4096)):
         assert meaning(body, b"") == body
     assert meaning(b"rows", b"SQLite format 3\0") == b"rows"
+
+
+def committed(folder: Path) -> list[dict[str, bytes]]:
+    """Return a database and its log with two transactions: not yet, in part and wholly copied into the database."""
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "rows.db", isolation_level=None)) as database:
+        for setting in ("journal_mode = wal", "wal_autocheckpoint = 0"):
+            database.execute(f"PRAGMA {setting}")
+        database.execute("CREATE TABLE row (id, value)")
+        for value in "xyz":
+            database.execute("BEGIN")
+            database.executemany("INSERT INTO row VALUES (?, ?)", [(number, value * 90) for number in range(ROWS)])
+            database.execute("COMMIT")
+        before, log = ((folder / name).read_bytes() for name in ("rows.db", "rows.db-wal"))
+        database.execute("PRAGMA wal_checkpoint(FULL)")
+        after = (folder / "rows.db").read_bytes()
+    cuts = range(0, len(after) + 1, 4096)
+    return [{"rows.db": after[:cut] + before[cut:], "rows.db-wal": log} for cut in cuts]
+
+
+def test_a_database_with_its_log_is_what_sqlite_makes_of_both(tmp_path: Path) -> None:
+    begun = written(tmp_path / "begun", "wal", "normal")
+    moments = [begun, *committed(tmp_path / "committed")]
+    for each in moments[:2]:
+        log = each["rows.db-wal"]
+        moments += [each | {"rows.db-wal": log[:cut]} for cut in range(0, len(log), len(log) // 9)]
+    seen = set()
+    for each in moments:
+        mine = without_chance(with_log(each["rows.db"], each["rows.db-wal"]))
+        assert restored(each, tmp_path / "restored").endswith(mine)
+        seen.add(mine)
+    assert len(seen) >= 5
+    assert len({with_log(each["rows.db"], each["rows.db-wal"]) for each in committed(tmp_path / "again")}) == 1

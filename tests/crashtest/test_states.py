@@ -14,15 +14,15 @@ import pytest
 
 from labkit.crashtest.blackbox import states as states_of_files
 from labkit.crashtest.blackbox.effects import Effect, Namer
-from labkit.crashtest.blackbox.states import Comparison, RunFiles, State
+from labkit.crashtest.blackbox.states import Comparison, RunFiles, State, as_read
 from labkit.host.syscalls.calls import Call, CallKind
 
 
 class Files:
     """A folder whose files are followed in a run, from before the first change."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._files = folder, RunFiles([folder])
+    def __init__(self, folder: Path, *, by_meaning: bool = False) -> None:
+        self._folder, self._files = folder, RunFiles([folder], by_meaning=by_meaning)
 
     def look(self, kind: CallKind, path: str, target: str = "", name: str = "") -> State:
         """The state just before an effect on files of the folder; `name` is that of the call."""
@@ -216,6 +216,28 @@ def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Pa
     keys = list(map(learned({}).key, states))
     assert keys[1] not in (keys[0], keys[2])
     assert (keys[1] == keys[3]) is is_equal
+
+
+def test_sqlite_reads_the_same_while_pages_move_from_the_log_into_the_database(tmp_path: Path) -> None:
+    files, states, others = Files(tmp_path, by_meaning=True), [], []
+    files.look(CallKind.CREATE, "rows.db")
+    with closing(sqlite3.connect(tmp_path / "rows.db", isolation_level=None)) as database:
+        for setting in ("journal_mode = wal", "wal_autocheckpoint = 0"):
+            database.execute(f"PRAGMA {setting}")
+        for command in ("CREATE TABLE rows (id)", "INSERT INTO rows VALUES (1)", "INSERT INTO rows VALUES (2)"):
+            database.execute(command)
+            others.append(files.look(CallKind.WRITE, "rows.db-wal"))
+        database.execute("PRAGMA wal_checkpoint(FULL)")
+        states.append(files.look(CallKind.WRITE, "rows.db"))
+    states.append(files.look(CallKind.UNLINK, "rows.db-wal"))
+    (tmp_path / "done").touch()
+    files.look(CallKind.CREATE, "done")
+    read = [as_read(each, ()) for each in (*others, *states)]
+    assert read[2] == read[3] == read[4]
+    assert len({*read[:3], as_read(files.look(CallKind.EXIT, ""), ())}) == 3
+    (tmp_path / "done").write_text("1")
+    assert as_read(files.look(CallKind.EXIT, ""), ()) not in read
+    assert as_read(files.look(CallKind.EXIT, ""), {"done"}) == read[4]
 
 
 def test_a_log_of_sqlite_may_hold_the_path_of_the_users_folder(tmp_path: Path) -> None:

@@ -526,7 +526,7 @@ REFUSED = {
     "visible; append; from decision": "is not a design: recovery starts from decision, which is not written; change",
     "visible; apend": "there is no kind of output 'apend'; did you mean 'append'?",
     "visible; append; from the start": "there is no record to restart from 'the start'; did you mean 'state'?",
-    "visible; append; skip": "'skip'; did you mean 'skips marked'?",
+    "visible; append; skip": "recovery: 'skip' is no known rule; did you mean 'skips marked'?",
     "a;b;c;d": "has more than three parts",
     "visible > " * 40: "the design has 400 characters, more than 300; write",
 }

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import dropwhile, islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -75,7 +75,7 @@ from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, late_notes, outage_notes
 from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import BETWEEN_LINES, PipelineSettings, pipeline_settings
-from labkit.crashtest.blackbox.states import Comparison, State
+from labkit.crashtest.blackbox.states import Comparison, State, as_read
 from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, picture, plain, text
 from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.harness.leftovers import MARK, own_folder
@@ -607,8 +607,25 @@ class Campaign:
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
         if not run.crashes or run.expectation is not None:  # with an expectation of its own, a run has other batches
             return ()
-        restarts = [start.effects for start in run.starts[1:]]
-        return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]), restarts)
+        at = effect_of(run.crashes[0]["point"])
+        batches = self.settings.unfinished(self._seen.effects, at)
+        return () if batches and self._was_finished(run, at) else batches
+
+    def _was_finished(self, run: PipelineRun, at: str) -> bool:
+        """Return whether SQLite would read the same from the files before the call `at` as at the end of the batch.
+
+        Then the killed sink only tidied up. Either the run with a crash at the command's end shows this, or the
+        restart, because it left everything as it was.
+        """
+        killed, *restarts = run.starts
+        ends = ((each, self.settings.batch_end(each.effects)) for each in restarts)
+        found = [(killed, *each) for each in ends if each[-1]][:1]
+        if (whole := self.crashed.get((self.points[EXIT],))) is not None and not self._seen.doubts:
+            rest = dropwhile(lambda each: each.name != at, self._seen.effects)
+            found.append((whole.starts[0], whole.starts[0], self.settings.batch_end(rest)))
+        immaterial = self.settings.immaterial(self._seen.effects)
+        states = [(one.states.get(at), other.states.get(end)) for one, other, end in found]
+        return any(one and other and as_read(one, immaterial) == as_read(other, immaterial) for one, other in states)
 
     def everything(self) -> Report:
         """Perform the whole crash test that the settings describe, and return the report."""

@@ -1,6 +1,6 @@
 """The options of a pipeline's crash test, which are checked before anything starts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -256,14 +256,13 @@ class PipelineSettings(SharedOptions):
         """
         return expect(values, read)
 
-    def unfinished(
-        self, effects: "Sequence[Effect]", crashed_at: str, restarts: "Sequence[Sequence[Effect]]" = ()
-    ) -> tuple[int, ...]:
-        """Return the batches that a crash before the call `crashed_at` interrupts; () if unknown.
-
-        `effects` has the calls of a run without a crash, and `restarts` those of each start after the crash.
-        """
+    def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
+        """Return the batches that a crash before the call `crashed_at` interrupts; () if unknown."""
         return ()
+
+    def batch_end(self, effects: "Iterable[Effect]") -> str:
+        """Return the name of the first of these calls that ends a batch; empty if there is none, or if unknown."""
+        return ""
 
     def check_commands(self) -> None:
         """Raise `InvalidInput` if the command is empty, or if there is not exactly one option for reading the rows."""

@@ -13,8 +13,8 @@ Sources: https://sqlite.org/fileformat.html, sections 1.3 (database), 3 (rollbac
 import struct
 from collections.abc import Iterator
 
-JOURNAL = "-journal"
-"""The end of a rollback journal's name; the name of the database comes before it."""
+JOURNAL, LOG = "-journal", "-wal"
+"""The ends of the names of a rollback journal and a write-ahead log; the name of the database comes before them."""
 _DATABASE = b"SQLite format 3\0"
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _UNSYNCED = bytes(12)
@@ -36,11 +36,16 @@ _MORE = b" and more"
 
 def without_chance(body: bytes) -> bytes:
     """Return the bytes of a file without what chance or a counter decides; unchanged unless SQLite wrote the file."""
-    if body.startswith(_DATABASE):
+    if is_database(body):
         return _page(1, body)
     if _is_header(body, 0):
         return b"".join(_journal(body))
     return b"".join(_whole_wal(body)) if _is_wal(body) else body
+
+
+def is_database(body: bytes) -> bool:
+    """Return whether a file is a database of SQLite that has a page."""
+    return body.startswith(_DATABASE)
 
 
 def _is_wal(body: bytes) -> bool:
@@ -55,6 +60,26 @@ def meaning(body: bytes, database: bytes | None = None) -> bytes:
     if database is not None and _is_rollback_journal(body, database):
         return b"".join(_rollback(body, database))
     return b"".join(_wal(body)) if _is_wal(body) else without_chance(body)
+
+
+def with_log(database: bytes, log: bytes) -> bytes:
+    """Return the bytes of a database with the pages that SQLite would take from its write-ahead log.
+
+    These are the pages of the transactions that are committed in the log.
+    """
+    if not _is_wal(log) or not _fits_header(log):
+        return database
+    size, count = struct.unpack_from(">I", log, 8)[0], 0
+    pages, begun = dict[int, bytes](), dict[int, bytes]()
+    for head, page, fits in _frames(log):
+        number, length = struct.unpack_from(">2I", head)
+        if fits != (True, True) or not number:
+            break
+        begun[number] = page
+        if length:  # the last frame of a transaction has the size of the database
+            pages, begun, count = pages | begun, {}, length
+    every = (pages.get(number, database[(number - 1) * size : number * size]) for number in range(1, count + 1))
+    return b"".join(every) if count else database
 
 
 def _page(number: int, page: bytes) -> bytes:

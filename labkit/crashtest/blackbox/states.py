@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import Effect, Namer, family, ids_in, mask, times_in, without_number
-from labkit.crashtest.blackbox.sqlite_files import JOURNAL, meaning, without_chance
+from labkit.crashtest.blackbox.sqlite_files import JOURNAL, LOG, is_database, meaning, with_log, without_chance
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
@@ -59,6 +59,9 @@ class Content(NamedTuple):
     """The times in its bytes, like `ids`; see `times_in`."""
     shape: bytes = b""
     """A digest of the same as `masked`, with one placeholder for all numbers; empty for a large file."""
+    read: bytes = b""
+    """Like `exact`, but if logs of SQLite are compared by their meaning: for a database, a digest of what SQLite reads
+    from the database and its write-ahead log."""
 
 
 class Change(NamedTuple):
@@ -118,7 +121,7 @@ class RunFiles:
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
                 self._moved.add(path)
-            for each in self._below(path):
+            for each in (*self._below(path), *_database_of(path)):
                 self._before.setdefault(each, self._content(each))
         files = {*self._before, *(each for path in self._moved for each in self._below(path))}
         changes: dict[str, list[Change]] = {}
@@ -146,7 +149,8 @@ class RunFiles:
         # Two writes may leave equal times, because kernels before 6.13 count them in ticks of some milliseconds.
         for path in (call.path, call.target):
             self._read.pop(path, None)
-            self._read.pop(f"{path}{JOURNAL}", None)
+            for other in (f"{path}{JOURNAL}", *_database_of(path)):
+                self._read.pop(other, None)
         if call.kind in (CallKind.RENAME, CallKind.LINK):  # the file keeps the time of its last write
             self._written[call.target] = self._written.get(call.path, 0)
         elif call.kind in (CallKind.CREATE, CallKind.WRITE, CallKind.TRUNCATE):
@@ -183,40 +187,53 @@ class RunFiles:
     def _content(self, path: str) -> Content | None:
         with suppress(OSError):
             state = os.lstat(path)
-            database = path.removesuffix(JOURNAL) if path.endswith(JOURNAL) and stat.S_ISREG(state.st_mode) else ""
-            signature = *_signature(state), *(_signature(Path(database).stat()) if Path(database).is_file() else ())
+            beside = self._beside(path) if stat.S_ISREG(state.st_mode) else None
+            signature = *_signature(state), *(_signature(beside.stat()) if beside is not None else ())
             if path not in self._read or self._read[path][0] != signature:
-                self._read[path] = signature, self._new_content(path, state, database)
+                self._read[path] = signature, self._new_content(path, state, beside)
             return self._read[path][1]
         return None
 
-    def _new_content(self, path: str, state: os.stat_result, database: str) -> Content:
-        body = b""
+    def _beside(self, path: str) -> Path | None:
+        """Return the file on which it depends, too, what SQLite reads from the file `path`; None if there is none.
+
+        For a journal this is its database, and for a database its write-ahead log.
+        """
+        name = path.removesuffix(JOURNAL) if path.endswith(JOURNAL) else f"{path}{LOG}" if self._by_meaning else ""
+        return Path(name) if name and Path(name).is_file() else None
+
+    def _new_content(self, path: str, state: os.stat_result, beside: Path | None) -> Content:
+        body, read = b"", None
         kind, more = [f"{state.st_mode} {state.st_uid} {state.st_gid} {_flags(path)}"], []
         if stat.S_ISLNK(state.st_mode):
             body = bytes(Path(path).readlink())
         elif stat.S_ISREG(state.st_mode):
             body = Path(path).read_bytes()
             kind.append(str(state.st_nlink))
+        other = beside.read_bytes() if beside is not None else None
         if self._by_meaning:
-            body = meaning(body, Path(database).read_bytes() if Path(database).is_file() else None)
+            if is_database(body) and other is not None:
+                read = without_chance(with_log(body, other))
+            body = meaning(body, other if path.endswith(JOURNAL) else None)
         else:
             body = without_chance(body)
         for folder in self._folders:  # afterwards, since the checksums of a log are about the whole paths
             body = body.replace(folder, _FOLDER)
+            read = read and read.replace(folder, _FOLDER)
         time = [str(state.st_mtime_ns)] if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode) else []
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
         exact = _digest(body, *kind, *more, *time)
+        merged = exact if read is None else _digest(read, *kind, *more, *time)
         sized, present = _digest(str(len(body)).encode(), *kind), _digest(b"1" if body else b"", *kind)
         if len(body) > MOST_MASKED:
-            return Content(exact, exact, sized, present)
+            return Content(exact, exact, sized, present, read=merged)
         # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
         text = mask(body.decode("latin-1"), entries=False)
         masked = _digest(text.encode(), *kind, *(mask(each, entries=False) for each in more))
         ids, times = ids_in(body), times_in(body)
         ids, times = ids if len(ids) <= MOST_IDS else (), times if len(times) <= MOST_IDS else ()
-        return Content(exact, masked, sized, present, ids, times, _digest(family(text).encode(), *kind))
+        return Content(exact, masked, sized, present, ids, times, _digest(family(text).encode(), *kind), merged)
 
 
 def _signature(state: os.stat_result) -> tuple[int, ...]:
@@ -226,6 +243,26 @@ def _signature(state: os.stat_result) -> tuple[int, ...]:
 def is_compared(path: str, left_out: Container[str]) -> bool:
     """Return whether a path of a state is not in `left_out`, which has masked paths."""
     return without_number(path) not in left_out and mask(without_number(path)) not in left_out
+
+
+def as_read(state: State, left_out: Container[str]) -> Hashable:
+    """Return a value that is equal for states in which SQLite reads the same, and all other files are equal.
+
+    A write-ahead log counts as a part of its database. Files in `left_out` (masked paths) do not count.
+    """
+    compared = ((path, change.now) for path, change in state.items() if is_compared(path, left_out))
+    return frozenset((path, now and now.read) for path, now in compared if not _is_log(path, state))
+
+
+def _is_log(path: str, state: State) -> bool:
+    """Return whether a changed file is the write-ahead log of a changed database, or was one that is gone."""
+    return path.endswith(LOG) and path.removesuffix(LOG) in state
+
+
+def _database_of(path: str) -> Iterator[str]:
+    """Yield the path of the database if `path` is that of a write-ahead log."""
+    if path.endswith(LOG):
+        yield path.removesuffix(LOG)
 
 
 def _is_single(path: str, state: State) -> bool:
