@@ -21,7 +21,7 @@ from labkit.crashtest.blackbox.story import ALONE, lines, text
 from labkit.crashtest.campaigns import crash_test
 from labkit.crashtest.claim import Strength
 from labkit.crashtest.harness.plain_job import PlainJob
-from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
+from labkit.crashtest.kernel import IGNORED, SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_variants import of_tasks
@@ -149,6 +149,28 @@ def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
     place = tmp_path / "checkpoint"
     pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=place, folder=tmp_path, rows=generate(2))
     assert pipeline.unfinished(log, at) == left
+
+
+def test_a_file_of_the_sink_with_the_name_of_one_of_spark_s_counts(tmp_path: Path) -> None:
+    spark = tmp_path / "place" / "checkpoint"
+    pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=spark, folder=tmp_path)
+    namer = Namer([tmp_path / "place", tmp_path], unnamed=tmp_path)
+
+    def made(kind: CallKind, path: Path) -> Effect | None:
+        return namer.name(Call(1, 1, 1, kind, str(kind), str(path), "", 0, 0.0))
+
+    own = [made(CallKind.MKDIR, spark / "commits"), made(CallKind.CREATE, spark / "commits" / "x")]
+    others = [replace(own[0], call=replace(own[0].call, path=str(tmp_path / "checkpoint" / "commits")))]
+    assert pipeline.immaterial(own) == {own[0].where}
+    assert pipeline.minor(own) == {own[0].where, own[1].where}
+    assert pipeline.immaterial(own + others) == frozenset()
+    assert pipeline.minor(own + others) == {own[1].where}
+
+
+@pytest.mark.parametrize(("name", "is_seen"), [("a.crc", True), (".a.crc", False), ("a.pyc", False), ("a", True)])
+def test_only_hadoop_s_own_checksums_are_ignored(tmp_path: Path, name: str, is_seen: bool) -> None:
+    call = Call(1, 1, 1, CallKind.CREATE, "openat", str(tmp_path / "export" / name), "", 0, 0.0)
+    assert (Namer([tmp_path], IGNORED).name(call) is not None) is is_seen
 
 
 def test_a_quick_test_kills_where_a_file_is_empty(tmp_path: Path) -> None:

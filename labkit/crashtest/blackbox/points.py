@@ -291,8 +291,8 @@ def choose(
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
     rank. If sums are equal, points of rarer families come first. The last point between two lines of Python counts as
-    if its sum were at most 1, and comes first among these, above all if there are many points between the two lines.
-    The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these
+    if its sum were at most 1. Such points come first among those with this sum, and later ones before earlier ones. The
+    argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these
     come after all others. Of points whose names have equal values in `alike`, only the most important one is chosen.
     """
     ranking = Importance(effects, families(effects, shown), last)
@@ -364,25 +364,23 @@ class Importance:
             for rank, point in enumerate(_by_rank(group)):
                 # The first two ranks of deciding effects come before the first rank of all others.
                 ranks[point] = (self._is_last(point), rank + importance, size[family], importance, point.number)
-        for point, times in self._between_lines(places).items():
-            ranks[point] = min(ranks[point], (self._is_last(point), 1, -times, 1, point.number))
+        for point in self._between_lines(places):
+            # Later ones come first: at the end of a batch, the work is published and noted.
+            ranks[point] = min(ranks[point], (self._is_last(point), 1, -point.number, 1, point.number))
         return sorted(ranks, key=ranks.__getitem__)
 
     def _is_last(self, point: Point) -> bool:
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
-    def _between_lines(self, places: Iterable[Point]) -> dict[Point, int]:
-        """Return, for each two lines of Python that make neighbouring calls, the last point between them.
-
-        The value of a point in the dict is how many points lie between the same two lines.
-        """
-        between: dict[tuple[Line, Line], list[Point]] = defaultdict(list)
+    def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
+        """Return, for each two lines of Python that make neighbouring calls, the last point between them."""
+        between: dict[tuple[Line, Line], Point] = {}
         for each in places:
             one, other = each.line_before, each.line
             is_whole = not each.cut and each.name != EXIT and self._effects[each.effect].kind is not CallKind.SYNC
             if one is not None and other is not None and one != other and is_whole:
-                between[one, other].append(each)
-        return {several[-1]: len(several) for several in between.values()}
+                between[one, other] = each
+        return between.values()
 
     def _family(self, point: Point) -> str:
         if point.name == EXIT:
