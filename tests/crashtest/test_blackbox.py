@@ -454,6 +454,23 @@ def test_what_makes_no_test_is_said_in_one_sentence(
         pipeline_settings(**{"command": "true", **given})
 
 
+@pytest.mark.parametrize(
+    ("folders", "labels"),
+    [
+        (["a/orders"], ["x"]),
+        (["a/orders", "b/rows"], ["orders/x", "rows/x"]),
+        (["a/orders", "b/orders"], ["a/orders/x", "b/orders/x"]),
+        (["a/orders", "b/orders", "b/a/orders"], ["job/a/orders/x", "job/b/orders/x", "b/a/orders/x"]),
+        (["a/orders", "a/orders"], ["x", "x"]),
+    ],
+)
+def test_watched_folders_have_names_of_their_own(folders: list[str], labels: list[str]) -> None:
+    """A rename from one of them to another must not look as if it changed nothing."""
+    places = [Path("/job", each) for each in folders]
+    namer = Namer(places)
+    assert [namer.file(str(each / "x")) for each in places] == labels
+
+
 def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     settings = pipeline_settings("sh job.sh | cat", read_command="cat out", reset="rm -f out", quick=True)

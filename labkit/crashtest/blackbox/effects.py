@@ -166,6 +166,18 @@ class Effect:
         return f"{self.kind} {place}".rstrip()
 
 
+def _labels(folders: Sequence[Path]) -> dict[Path, str]:
+    """Return how each of these folders is called in names: by its last part, or as many as all need to differ.
+
+    A single folder needs no label.
+    """
+    if len(folders) == 1:
+        return {folders[0]: ""}
+    deepest = max((len(each.parts) for each in folders), default=0)
+    several = ({each: "/".join(each.parts[-depth:]) for each in folders} for depth in range(1, deepest + 1))
+    return next((labels for labels in several if len({*labels.values()}) == len(folders)), {})
+
+
 class Namer:
     """Names the system calls of a run, which must come in order, because the names contain running numbers."""
 
@@ -188,8 +200,8 @@ class Namer:
         them. Paths in the folder `unnamed` appear without the folder's name. `mask_more` masks parts of paths first,
         such as names that only comparing two runs shows to be random.
         """
-        self._folders = [folder.resolve() for folder in folders]
-        self._named = len(self._folders) > 1
+        self._folders = list(dict.fromkeys(folder.resolve() for folder in folders))
+        self._labels = _labels(self._folders)
         self._unnamed, self._ignored = unnamed, ignored
         self._numbered, self._mask_more = numbered, mask_more
         self._pids = {number for call in earlier for number in (call.process, call.pid)}
@@ -239,7 +251,8 @@ class Namer:
         for folder in self._folders:
             if path and Path(path).is_relative_to(folder):
                 inside = str(Path(path).relative_to(folder))
-                return f"{folder.name}/{inside}" if self._named and folder != self._unnamed else inside
+                label = self._labels[folder]
+                return f"{label}/{inside}" if label and folder != self._unnamed else inside
         return None
 
     def file(self, path: str) -> str | None:
