@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 from nbformat import v4
+from playwright.sync_api import Error
 from playwright.sync_api import TimeoutError as NotInTime
 
 from bench.jupyter_server import Server
@@ -53,8 +54,14 @@ def open_notebook(page: Any, server: Server, name: str) -> None:
         page.evaluate(_ASK)
         page.wait_for_function("() => window.labkitAnswered", timeout=PATIENCE * MILLISECONDS)
     except NotInTime as error:
-        kernel = page.evaluate(_STATUS)
-        raise AssertionError(f"{name} did not open; its kernel is {kernel}; {server.said()}") from error
+        raise AssertionError(f"{name} did not open; its kernel is {_status(page)}; {server.said()}") from error
+
+
+def _status(page: Any) -> object:
+    try:
+        return page.evaluate(_STATUS)
+    except Error:
+        return "unknown"
 
 
 def end_kernels(server: Server) -> None:

@@ -49,7 +49,7 @@ class Server(NamedTuple):
 
     def said(self) -> str:
         """Return the end of the server's log, as a part of a message about a failure."""
-        return f"the end of its log is: {self.log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
+        return f"the server's log ends with: {self.log.read_text(encoding='utf-8', errors='replace')[-2000:]}"
 
 
 @contextmanager

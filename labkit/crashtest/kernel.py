@@ -118,8 +118,8 @@ class SinkPipeline(PipelineSettings):
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
         """Return the masked paths of Spark's own files, except those by which Spark begins or ends a batch."""
-        own = (each for each in effects if self._is_of_engine(each))
-        return self._of_engine_alone(effects, (each for each in own if not self._begins_or_ends_batch(each)))
+        own = [each for each in effects if self._is_of_engine(each)]
+        return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
 
     def immaterial(self, effects: Sequence[Effect]) -> frozenset[str]:
         """Return the masked paths of the checkpoint's folders, and of drafts, which Spark renames once written.
@@ -129,11 +129,7 @@ class SinkPipeline(PipelineSettings):
         """
         own = [each for each in effects if self._is_of_engine(each) and not each.call.target]
         drafts = (each for each in own if each.kind is CallKind.MKDIR or _DRAFT.fullmatch(Path(each.call.path).name))
-        return self._of_engine_alone(effects, drafts)
-
-    def _of_engine_alone(self, effects: Sequence[Effect], some: Iterable[Effect]) -> frozenset[str]:
-        """Return the masked paths of `some` calls, except those that files of the sink have as well."""
-        return frozenset(each.where for each in some) - {each.where for each in effects if not self._is_of_engine(each)}
+        return frozenset(each.where for each in drafts)
 
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""

@@ -80,8 +80,8 @@ class Ledger:
         """Count `job` as a planned run, unless it has a fault: runs with a fault do not count toward the guarantee."""
         self.planned += job.group is not Group.FAULT
 
-    def forget_unfinished(self) -> None:
-        """Count only runs that have ended as planned, because the test was stopped."""
+    def forget_unmade(self) -> None:
+        """Count as planned only the runs that have a result, because the test was stopped."""
         self.planned = sum(each.group in COUNTED for each in self.results)
 
     def begin(self, job: Job) -> None:

@@ -460,7 +460,7 @@ def test_what_makes_no_test_is_said_in_one_sentence(
         (["a/orders"], ["x"]),
         (["a/orders", "b/rows"], ["orders/x", "rows/x"]),
         (["a/orders", "b/orders"], ["a/orders/x", "b/orders/x"]),
-        (["a/orders", "b/orders", "b/a/orders"], ["job/a/orders/x", "job/b/orders/x", "b/a/orders/x"]),
+        (["a/orders", "b/orders", "b/a/orders"], ["a/orders/x", "b/orders/x", "b/a/orders/x"]),
         (["a/orders", "a/orders"], ["x", "x"]),
     ],
 )
@@ -469,6 +469,12 @@ def test_watched_folders_have_names_of_their_own(folders: list[str], labels: lis
     places = [Path("/job", each) for each in folders]
     namer = Namer(places)
     assert [namer.file(str(each / "x")) for each in places] == labels
+
+
+def test_a_subfolder_has_another_name_than_a_watched_folder() -> None:
+    namer = Namer([Path("/job"), Path("/elsewhere/orders")], unnamed=Path("/job"))
+    paths = ("/job/orders/x", "/elsewhere/orders/x", "/job/orders", "/job/orders-2/x")
+    assert [namer.file(path) for path in paths] == ["./orders/x", "orders/x", "./orders", "orders-2/x"]
 
 
 def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,6 +518,10 @@ def test_places_between_two_lines_come_first_and_those_of_every_batch_before_oth
     few = [each.name for each in choose(at_lines(done, 1, 2, 2, *[5, 5, 7, 8] * 3, 9), (), 4)]
     assert few == ["write a #9", "write a #11", "write b #3", EXIT]
     assert few != [each.name for each in choose(done, (), 4)]
+    # But not before all others.
+    many = effects("rename .x x", *[f"write {name}" for name in "abcdefgh"], "exit")
+    few = [each.name for each in choose(at_lines(many, *range(10)), (), 5)]
+    assert few == ["rename x #1", "write f #1", "write g #1", "write h #1", EXIT]
 
 
 def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +16,10 @@ from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.campaign import Campaign, FinishedRun
 from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import _check_started, _made_by_reader
-from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.blackbox.states import Change, Content
 from labkit.crashtest.harness.plain_job import READY
 from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
 from labkit.crashtest.ledger import Job, silent
@@ -237,3 +238,48 @@ def test_a_program_that_only_warned_said_something() -> None:
     assert telling_line("WARNING: low memory\nWARNING: cannot open the database, giving up\n").endswith("giving up")
     assert telling_line("ready\nWARNING: low memory\n") == "ready"
     assert telling_line("\n") == ""
+
+
+NAMES = ("write rows #1", "write log #1", "commit #1", "write rows #2", "commit #2")
+
+
+def start(**states: str) -> SimpleNamespace:
+    """A start with the content of one file before some calls, named by their place in `NAMES`."""
+    content = {NAMES[int(place[1:])]: text for place, text in states.items()}
+    files = {
+        name: {"rows": Change(None, Content(b"", b"", b"", b"", read=text.encode()))} for name, text in content.items()
+    }
+    return SimpleNamespace(effects=[SimpleNamespace(name=name) for name in content], states=files)
+
+
+@pytest.mark.parametrize(
+    ("complete", "starts", "was_finished"),
+    [
+        (start(_1="1", _2="1"), [start(_1="1")], True),
+        (start(_1="1", _2="2"), [start(_1="1"), start(_2="1")], False),  # the restart does not count then
+        (start(_1="1"), [start(_1="1"), start(_2="1")], False),
+        (start(_2="1"), [start(_1="1"), start(_2="1")], False),
+        (start(_1="1", _4="1"), [start(_1="1")], True),
+        (None, [start(_1="1")], False),
+        (None, [start(_1="1"), start(_1="1")], False),  # no restart came to the end of the batch
+        (None, [start(_1="1"), start(_2="1")], True),
+        (None, [start(_1="1"), start(_2="2")], False),
+        (None, [start(_1="1"), start(_1="1"), start(_2="1", _4="2")], True),
+        (None, [start(_1="1"), start(_2="2"), start(_2="1")], False),
+    ],
+)
+def test_a_batch_was_finished_if_the_files_were_those_at_its_end(
+    complete: SimpleNamespace | None, starts: list[SimpleNamespace], was_finished: bool
+) -> None:
+    running = campaign()
+    exit_point = Point(EXIT, 9)
+    seen = complete or starts[0]
+    running.points = {EXIT: exit_point}
+    running._healthy = SimpleNamespace(effects=seen.effects, doubts=[])
+    running.crashed = {(exit_point,): SimpleNamespace(starts=[complete])} if complete else {}
+
+    def batch_end(effects: Iterable[Any]) -> str:
+        return next((each.name for each in effects if each.name.startswith("commit")), "")
+
+    running.settings = SimpleNamespace(immaterial=lambda _effects: (), batch_end=batch_end)
+    assert running._was_finished(SimpleNamespace(starts=starts), NAMES[1]) is was_finished

@@ -154,17 +154,13 @@ def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
 def test_a_file_of_the_sink_with_the_name_of_one_of_spark_s_counts(tmp_path: Path) -> None:
     spark = tmp_path / "place" / "checkpoint"
     pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=spark, folder=tmp_path)
-    namer = Namer([tmp_path / "place", tmp_path], unnamed=tmp_path)
-
-    def made(kind: CallKind, path: Path) -> Effect | None:
-        return namer.name(Call(1, 1, 1, kind, str(kind), str(path), "", 0, 0.0))
-
-    own = [made(CallKind.MKDIR, spark / "commits"), made(CallKind.CREATE, spark / "commits" / "x")]
-    others = [replace(own[0], call=replace(own[0].call, path=str(tmp_path / "checkpoint" / "commits")))]
-    assert pipeline.immaterial(own) == {own[0].where}
-    assert pipeline.minor(own) == {own[0].where, own[1].where}
-    assert pipeline.immaterial(own + others) == frozenset()
-    assert pipeline.minor(own + others) == {own[1].where}
+    namer = Namer([spark, tmp_path], unnamed=tmp_path)
+    calls = (Call(1, 1, 1, CallKind.MKDIR, "mkdir", str(path / "commits"), "", 0, 0.0) for path in (spark, tmp_path))
+    own, other = map(namer.name, calls)
+    same = namer.name(Call(1, 1, 1, CallKind.MKDIR, "mkdir", str(tmp_path / "checkpoint" / "commits"), "", 0, 0.0))
+    made = [each for each in (own, other, same) if each]
+    assert len({each.where for each in made}) == 3
+    assert pipeline.immaterial(made) == pipeline.minor(made) == {"checkpoint/commits"}
 
 
 @pytest.mark.parametrize(("name", "is_seen"), [("a.crc", True), (".a.crc", False), ("a.pyc", False), ("a", True)])

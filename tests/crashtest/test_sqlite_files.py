@@ -199,3 +199,14 @@ def test_a_database_with_its_log_is_what_sqlite_makes_of_both(tmp_path: Path) ->
         seen.add(mine)
     assert len(seen) >= 5
     assert len({with_log(each["rows.db"], each["rows.db-wal"]) for each in committed(tmp_path / "again")}) == 1
+
+
+def test_a_log_that_is_too_long_to_check_is_not_taken_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before, *_, after = committed(tmp_path / "committed")
+    monkeypatch.setattr(sqlite_files, "_MOST_CHECKED", len(before["rows.db-wal"]) - 1)
+    assert len({with_log(each["rows.db"], each["rows.db-wal"]) for each in (before, after)}) == 2
+    assert with_log(before["rows.db"], before["rows.db-wal"]) != with_log(
+        before["rows.db"], before["rows.db-wal"] + b"1"
+    )

@@ -220,7 +220,8 @@ def test_that_a_database_counts_its_transactions_makes_no_new_state(tmp_path: Pa
 
 def test_sqlite_reads_the_same_while_pages_move_from_the_log_into_the_database(tmp_path: Path) -> None:
     files, states, others = Files(tmp_path, by_meaning=True), [], []
-    files.look(CallKind.CREATE, "rows.db")
+    for name in ("rows.db", "rows.db-wal"):
+        files.look(CallKind.CREATE, name)
     with closing(sqlite3.connect(tmp_path / "rows.db", isolation_level=None)) as database:
         for setting in ("journal_mode = wal", "wal_autocheckpoint = 0"):
             database.execute(f"PRAGMA {setting}")
@@ -230,14 +231,28 @@ def test_sqlite_reads_the_same_while_pages_move_from_the_log_into_the_database(t
         database.execute("PRAGMA wal_checkpoint(FULL)")
         states.append(files.look(CallKind.WRITE, "rows.db"))
     states.append(files.look(CallKind.UNLINK, "rows.db-wal"))
-    (tmp_path / "done").touch()
-    files.look(CallKind.CREATE, "done")
+    states.append(files.look(CallKind.CREATE, "done"))
     read = [as_read(each, ()) for each in (*others, *states)]
-    assert read[2] == read[3] == read[4]
-    assert len({*read[:3], as_read(files.look(CallKind.EXIT, ""), ())}) == 3
-    (tmp_path / "done").write_text("1")
-    assert as_read(files.look(CallKind.EXIT, ""), ()) not in read
-    assert as_read(files.look(CallKind.EXIT, ""), {"done"}) == read[4]
+    assert read[2] == read[3] == read[4] == read[5]
+    assert len({*read}) == 3
+    (tmp_path / "done").touch()
+    made = files.look(CallKind.EXIT, "")
+    assert as_read(made, ()) not in read
+    assert as_read(made, {"done"}) == read[5]
+
+
+def test_only_sqlite_s_own_log_is_a_part_of_its_database(tmp_path: Path) -> None:
+    files, read = Files(tmp_path, by_meaning=True), []
+    for name in ("rows", "rows-wal"):
+        files.look(CallKind.CREATE, name)
+    for text in ("1", "2"):
+        (tmp_path / "rows").write_text("1")
+        (tmp_path / "rows-wal").write_text(text)
+        read.append(as_read(files.look(CallKind.WRITE, "rows-wal"), ()))
+    files.look(CallKind.ATTRIBUTES, "rows", name="utimensat")
+    os.utime(tmp_path / "rows", (1, 1))
+    read.append(as_read(files.look(CallKind.EXIT, ""), ()))
+    assert len(set(read)) == 3
 
 
 def test_a_log_of_sqlite_may_hold_the_path_of_the_users_folder(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_run_that_a_stop_interrupted_is_not_one_that_proved_nothing() -> None:
         ledger.plan(job)
     ledger.keep(Result("0", "", Group.CRASH))
     ledger.keep(unknown(jobs[1], "no reader"))
-    ledger.forget_unfinished()
+    ledger.forget_unmade()
     ledger.keep(unknown(Job("stopped", "", Group.SEEING), "stopped"))
     coverage = ledger.coverage((), (), 3)
     assert (coverage.hit, coverage.planned) == (1, 2)

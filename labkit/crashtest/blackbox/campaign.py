@@ -614,18 +614,22 @@ class Campaign:
     def _was_finished(self, run: PipelineRun, at: str) -> bool:
         """Return whether SQLite would read the same from the files before the call `at` as at the end of the batch.
 
-        Then the killed sink only tidied up. Either the run with a crash at the command's end shows this, or the
-        restart, because it left everything as it was.
+        Then nothing of the batch was missing when the sink was killed. The run with a crash at the command's end shows
+        this. If there was none, as with `--only`, the restart does, if it left everything as it was.
         """
-        killed, *restarts = run.starts
-        ends = ((each, self.settings.batch_end(each.effects)) for each in restarts)
-        found = [(killed, *each) for each in ends if each[-1]][:1]
         if (whole := self.crashed.get((self.points[EXIT],))) is not None and not self._seen.doubts:
+            states = whole.starts[0].states
             rest = dropwhile(lambda each: each.name != at, self._seen.effects)
-            found.append((whole.starts[0], whole.starts[0], self.settings.batch_end(rest)))
+            before, after = states.get(at), states.get(self.settings.batch_end(rest))
+        else:
+            killed, *restarts = run.starts
+            ends = ((each.states, self.settings.batch_end(each.effects)) for each in restarts)
+            before = killed.states.get(at)
+            after = next((states.get(end) for states, end in ends if end), None)
         immaterial = self.settings.immaterial(self._seen.effects)
-        states = [(one.states.get(at), other.states.get(end)) for one, other, end in found]
-        return any(one and other and as_read(one, immaterial) == as_read(other, immaterial) for one, other in states)
+        if before is None or after is None:
+            return False
+        return as_read(before, immaterial) == as_read(after, immaterial)
 
     def everything(self) -> Report:
         """Perform the whole crash test that the settings describe, and return the report."""
@@ -893,7 +897,7 @@ class Campaign:
         if not self.results:
             return None
         self.is_part = True
-        self.ledger.forget_unfinished()
+        self.ledger.forget_unmade()
         made = sum(each.group is not Group.SEEING for each in self.results)
         job = Job("stopped", "the rest of the test", Group.SEEING)
         wrong = any(each.violated and not each.group.is_apart for each in self.results)

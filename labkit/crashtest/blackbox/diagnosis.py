@@ -347,5 +347,5 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
 
 def _apart(window: Stretch) -> str:
     line = window.first.line_before
-    both = ", but one line of Python makes them in two" if line is not None and line == window.last.line else ""
+    both = " (both by the same line of Python)" if line is not None and line == window.last.line else ""
     return f"a crash between {window} does harm: they must be one step{both}"

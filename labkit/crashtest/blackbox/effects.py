@@ -167,15 +167,16 @@ class Effect:
 
 
 def _labels(folders: Sequence[Path]) -> dict[Path, str]:
-    """Return how each of these folders is called in names: by its last part, or as many as all need to differ.
+    """Return how each of these folders is called in names, by its name, or, if two names are equal, by its path.
 
-    A single folder needs no label.
+    The path begins at the folder that contains all of them. A single folder needs no label.
     """
-    if len(folders) == 1:
-        return {folders[0]: ""}
-    deepest = max((len(each.parts) for each in folders), default=0)
-    several = ({each: "/".join(each.parts[-depth:]) for each in folders} for depth in range(1, deepest + 1))
-    return next((labels for labels in several if len({*labels.values()}) == len(folders)), {})
+    if len(folders) < 2:
+        return dict.fromkeys(folders, "")
+    if len({each.name for each in folders}) == len(folders):
+        return {each: each.name for each in folders}
+    common = os.path.commonpath(folders)
+    return {each: str(each.relative_to(common)) for each in folders}
 
 
 class Namer:
@@ -252,7 +253,11 @@ class Namer:
             if path and Path(path).is_relative_to(folder):
                 inside = str(Path(path).relative_to(folder))
                 label = self._labels[folder]
-                return f"{label}/{inside}" if label and folder != self._unnamed else inside
+                if label and folder != self._unnamed:
+                    return f"{label}/{inside}"
+                others = (each for each in self._labels.values() if each)
+                # Else a file in a subfolder would have the name of a file in another watched folder.
+                return f"./{inside}" if any(f"{inside}/".startswith(f"{each}/") for each in others) else inside
         return None
 
     def file(self, path: str) -> str | None:

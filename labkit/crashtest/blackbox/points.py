@@ -36,6 +36,8 @@ FIRST, LAST, ROW_END, LAST_ROW = ", first page", ", last page", ", end of a row"
 """How such a name ends, by where the write is cut; without one of these ends, the cut is near the middle."""
 LOOP = 5
 """The number of crashes, one after the other at the same point, in a run with a crash loop."""
+_LINES = 3
+"""How many of the points between two lines of Python are as important as a point before a rename; see `choose`."""
 THEN = " then "
 """The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
@@ -290,10 +292,11 @@ def choose(
 
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
-    rank. If sums are equal, points of rarer families come first. The last point between two lines of Python counts as
-    if its sum were at most 1. Such points come first among those with this sum, and later ones before earlier ones. The
-    argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these
-    come after all others. Of points whose names have equal values in `alike`, only the most important one is chosen.
+    rank. If sums are equal, points of rarer families come first. The last point between each two lines of Python has a
+    sum of at most 1, or of 2, 3, ... if three, six, ... other such points come later in the run; it comes before the
+    other points with this sum. The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files:
+    points before calls on these come after all others. Of points whose names have equal values in `alike`, only the
+    most important one is chosen.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
@@ -364,22 +367,24 @@ class Importance:
             for rank, point in enumerate(_by_rank(group)):
                 # The first two ranks of deciding effects come before the first rank of all others.
                 ranks[point] = (self._is_last(point), rank + importance, size[family], importance, point.number)
-        for point in self._between_lines(places):
-            # Later ones come first: at the end of a batch, the work is published and noted.
-            ranks[point] = min(ranks[point], (self._is_last(point), 1, -point.number, 1, point.number))
+        # Later ones come first: at the end of a batch, the work is published and noted.
+        latest = sorted(self._between_lines(places), key=lambda point: -point.number)
+        for place, point in enumerate(latest):
+            rank = 1 + place // _LINES
+            ranks[point] = min(ranks[point], (self._is_last(point), rank, -point.number, 1, point.number))
         return sorted(ranks, key=ranks.__getitem__)
 
     def _is_last(self, point: Point) -> bool:
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
     def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
-        """Return, for each two lines of Python that make neighbouring calls, the last point between them."""
-        between: dict[tuple[Line, Line], Point] = {}
+        """Return, for each two lines of Python that make neighbouring calls, the last point between such calls."""
+        between: dict[tuple[str, int, str, int], Point] = {}
         for each in places:
             one, other = each.line_before, each.line
             is_whole = not each.cut and each.name != EXIT and self._effects[each.effect].kind is not CallKind.SYNC
-            if one is not None and other is not None and one != other and is_whole:
-                between[one, other] = each
+            if one is not None and other is not None and one[:2] != other[:2] and is_whole:
+                between[*one[:2], *other[:2]] = each
         return between.values()
 
     def _family(self, point: Point) -> str:

@@ -65,21 +65,36 @@ def meaning(body: bytes, database: bytes | None = None) -> bytes:
 def with_log(database: bytes, log: bytes) -> bytes:
     """Return the bytes of a database with the pages that SQLite would take from its write-ahead log.
 
-    These are the pages of the transactions that are committed in the log.
+    These are the pages of the transactions that are committed in the log, without counters of transactions. If the log
+    is too large to be checked, the result is the database followed by the log.
     """
+    if len(log) > _MOST_CHECKED:
+        return database + log
     if not _is_wal(log) or not _fits_header(log):
         return database
-    size, count = struct.unpack_from(">I", log, 8)[0], 0
-    pages, begun = dict[int, bytes](), dict[int, bytes]()
-    for head, page, fits in _frames(log):
-        number, length = struct.unpack_from(">2I", head)
-        if fits != (True, True) or not number:
-            break
-        begun[number] = page
-        if length:  # the last frame of a transaction has the size of the database
-            pages, begun, count = pages | begun, {}, length
+    size, count, pages = struct.unpack_from(">I", log, 8)[0], 0, dict[int, bytes]()
+    for transaction in _committed(log):
+        for head, page in transaction:
+            number, count = struct.unpack_from(">2I", head)
+            pages[number] = page
     every = (pages.get(number, database[(number - 1) * size : number * size]) for number in range(1, count + 1))
     return b"".join(every) if count else database
+
+
+def _committed(log: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Yield each committed transaction of a write-ahead log: the head and the page of each of its frames.
+
+    SQLite reads the frames until one does not fit. What follows the last commit in these frames is ignored.
+    """
+    begun = list[tuple[bytes, bytes]]()
+    for head, page, fits in _frames(log):
+        number, pages = struct.unpack_from(">2I", head)
+        if fits != (True, True) or not number:
+            return
+        begun.append((head, page))
+        if pages:  # the last frame of a transaction has the size of the database
+            yield begun
+            begun = []
 
 
 def _page(number: int, page: bytes) -> bytes:
@@ -169,25 +184,16 @@ def _journal(body: bytes) -> Iterator[bytes]:
 
 
 def _wal(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: what its header says of its format, and each frame up to the last commit.
-
-    SQLite reads the frames until one does not fit. What follows the last commit in these frames is ignored.
-    """
+    """Yield a write-ahead log in parts: what its header says of its format, and each frame up to the last commit."""
     if not _fits_header(body):
         yield b"log that SQLite ignores"
         return
     yield b"log %d %d" % struct.unpack_from(">2I", body, 4)
-    begun, length, counted = list[bytes](), 32, 32
-    for head, page, fits in _frames(body):
-        number, pages = struct.unpack_from(">2I", head)
-        if fits != (True, True) or not number:
-            break
-        begun += [head[:8], page]
-        length += len(head) + len(page)
-        if pages:  # the last frame of a transaction has the size of the database
-            yield from begun
-            begun.clear()
-            counted = length
+    counted = 32
+    for transaction in _committed(body):
+        for head, page in transaction:
+            yield head[:8] + page
+            counted += len(head) + len(page)
     yield _MORE if len(body) > counted else b""
 
 

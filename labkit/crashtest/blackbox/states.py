@@ -43,7 +43,7 @@ Attributes such as the mode always count, except with `IGNORED`.
 
 
 class Content(NamedTuple):
-    """The content of a file, as three values to compare it by, from the strictest to the loosest comparison."""
+    """The content of a file, as values to compare it by; the first four are ever looser comparisons."""
 
     exact: bytes
     """A digest of bytes, kind, mode, owner, flags, number of names, extended attributes, and a time that was set."""
@@ -61,7 +61,7 @@ class Content(NamedTuple):
     """A digest of the same as `masked`, with one placeholder for all numbers; empty for a large file."""
     read: bytes = b""
     """Like `exact`, but if logs of SQLite are compared by their meaning: for a database, a digest of what SQLite reads
-    from the database and its write-ahead log."""
+    from the database and its write-ahead log; empty for this log."""
 
 
 class Change(NamedTuple):
@@ -175,7 +175,8 @@ class RunFiles:
         content = self._content(path)
         with suppress(OSError):
             if content is not None and path in self._set and os.lstat(path).st_mtime_ns != self._set[path]:
-                return content._replace(exact=content.exact + _TIME_SET, masked=content.masked + _TIME_SET)
+                exact, masked, read = (each + _TIME_SET for each in (content.exact, content.masked, content.read))
+                return content._replace(exact=exact, masked=masked, read=read)
         return content
 
     def _below(self, path: str) -> Iterator[str]:
@@ -195,12 +196,19 @@ class RunFiles:
         return None
 
     def _beside(self, path: str) -> Path | None:
-        """Return the file on which it depends, too, what SQLite reads from the file `path`; None if there is none.
+        """Return the other file that decides what SQLite reads from the file `path`; None if there is none.
 
         For a journal this is its database, and for a database its write-ahead log.
         """
         name = path.removesuffix(JOURNAL) if path.endswith(JOURNAL) else f"{path}{LOG}" if self._by_meaning else ""
         return Path(name) if name and Path(name).is_file() else None
+
+    def _is_log(self, path: str) -> bool:
+        """Return whether a file is the write-ahead log of a database of SQLite, and is compared by its meaning."""
+        if not (self._by_meaning and path.endswith(LOG) and Path(path.removesuffix(LOG)).is_file()):
+            return False
+        with Path(path.removesuffix(LOG)).open("rb") as database:
+            return is_database(database.read(16))
 
     def _new_content(self, path: str, state: os.stat_result, beside: Path | None) -> Content:
         body, read = b"", None
@@ -224,7 +232,7 @@ class RunFiles:
         with suppress(OSError):
             more += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
         exact = _digest(body, *kind, *more, *time)
-        merged = exact if read is None else _digest(read, *kind, *more, *time)
+        merged = b"" if self._is_log(path) else exact if read is None else _digest(read, *kind, *more, *time)
         sized, present = _digest(str(len(body)).encode(), *kind), _digest(b"1" if body else b"", *kind)
         if len(body) > MOST_MASKED:
             return Content(exact, exact, sized, present, read=merged)
@@ -251,12 +259,7 @@ def as_read(state: State, left_out: Container[str]) -> Hashable:
     A write-ahead log counts as a part of its database. Files in `left_out` (masked paths) do not count.
     """
     compared = ((path, change.now) for path, change in state.items() if is_compared(path, left_out))
-    return frozenset((path, now and now.read) for path, now in compared if not _is_log(path, state))
-
-
-def _is_log(path: str, state: State) -> bool:
-    """Return whether a changed file is the write-ahead log of a changed database, or was one that is gone."""
-    return path.endswith(LOG) and path.removesuffix(LOG) in state
+    return frozenset((path, now and now.read) for path, now in compared if now is None or now.read)
 
 
 def _database_of(path: str) -> Iterator[str]:

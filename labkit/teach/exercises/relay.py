@@ -104,7 +104,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield each state to which the relay's next step may lead, as when a message is refused or the relay is killed.
+    """Yield each state to which the relay's next step may lead, also those after a refused message and after a kill.
 
     Raises `Wrong` for a wrong step.
     """

@@ -486,8 +486,7 @@ class Trial:
     def _recover_like(self, other: Recovery) -> None:
         """Complete this run's record as if it had recovered in the same way as the run `other` did after its last kill.
 
-        The numbers of the samples (readings of the store), and of the driver, which count its starts, go on from those
-        of this run.
+        Its samples (readings of the store) and the starts of its driver are numbered on from those of this run.
         """
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
