@@ -276,8 +276,8 @@ class Namer:
         return ids_in(os.fsencode(self._mask_more(self._inside(path) or "")))
 
     def _is_ignored(self, file: str) -> bool:
-        name = file.rpartition("/")[2]
-        return any(fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self._ignored)
+        whole, name = file.removeprefix("./"), file.rpartition("/")[2]
+        return any(fnmatch.fnmatch(whole, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self._ignored)
 
 
 def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
