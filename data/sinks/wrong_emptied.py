@@ -22,7 +22,7 @@ def write_batch(df, batch_id):
         progress = json.loads(text) if text else {}
         db = sqlite3.connect(STORE)
         with db:
-            db.execute("BEGIN IMMEDIATE")
+            db.execute("BEGIN")
             if not progress:
                 db.execute("DROP TABLE IF EXISTS orders")
                 db.execute("CREATE TABLE orders (id INTEGER, key TEXT, amount INTEGER, query TEXT, batch INTEGER)")
