@@ -475,6 +475,8 @@ def test_a_subfolder_has_another_name_than_a_watched_folder() -> None:
     namer = Namer([Path("/job"), Path("/elsewhere/orders")], unnamed=Path("/job"))
     paths = ("/job/orders/x", "/elsewhere/orders/x", "/job/orders", "/job/orders-2/x")
     assert [namer.file(path) for path in paths] == ["./orders/x", "orders/x", "./orders", "orders-2/x"]
+    inside = Namer([Path("/job"), Path("/job/orders")], unnamed=Path("/job"))
+    assert inside.file("/job/orders/x") == "orders/x"  # this is the watched folder itself
     ignoring = Namer([Path("/job"), Path("/elsewhere/orders")], ["orders/*"], unnamed=Path("/job"))
     assert [ignoring.file(path) for path in paths[:2]] == [None, None]
 

@@ -255,7 +255,7 @@ class Namer:
                 label = self._labels[folder]
                 if label and folder != self._unnamed:
                     return f"{label}/{inside}"
-                others = (each for each in self._labels.values() if each)
+                others = (each for other, each in self._labels.items() if each and other != folder / each)
                 # Else a file in a subfolder would have the name of a file in another watched folder.
                 return f"./{inside}" if any(f"{inside}/".startswith(f"{each}/") for each in others) else inside
         return None
