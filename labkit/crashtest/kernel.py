@@ -117,7 +117,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of Spark's own files, except those by which Spark begins or ends a batch."""
+        """Return the paths, with ids and numbers masked, of Spark's own files that neither begin nor end a batch."""
         own = [each for each in effects if self._is_of_engine(each)]
         return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
 

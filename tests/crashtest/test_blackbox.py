@@ -30,6 +30,8 @@ from labkit.crashtest.blackbox.diagnosis import (
     TOGETHER,
     UNDO,
     WHOLE,
+    Stretch,
+    _apart,
     diagnose,
 )
 from labkit.crashtest.blackbox.effects import Effect, Namer
@@ -526,6 +528,14 @@ def test_places_between_two_lines_come_first_and_those_of_every_batch_before_oth
     many = effects("rename .x x", *[f"write {name}" for name in "abcdefgh"], "exit")
     few = [each.name for each in choose(at_lines(many, *range(10)), (), 5)]
     assert few == ["rename x #1", "write f #1", "write g #1", "write h #1", EXIT]
+
+
+@pytest.mark.parametrize(("line", "is_said"), [(7, True), (8, False), (None, False)])
+def test_two_effects_of_one_line_are_called_so(line: int | None, is_said: bool) -> None:
+    """As the COMMIT of two attached databases, which looks like one step."""
+    place = Line("sink.py", 7, "write_batch")
+    at = Point("write b #1", 2, "write a #1", line and place._replace(number=line), place)
+    assert ("both by the same line" in _apart(Stretch(at, at))) is is_said
 
 
 def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:

@@ -250,7 +250,7 @@ def test_only_sqlite_s_own_log_is_a_part_of_its_database(tmp_path: Path) -> None
         (tmp_path / "rows-wal").write_text(text)
         read.append(as_read(files.look(CallKind.WRITE, "rows-wal"), ()))
     files.look(CallKind.ATTRIBUTES, "rows", name="utimensat")
-    os.utime(tmp_path / "rows", (1, 1))
+    os.utime(tmp_path / "rows", ns=(1, 1))
     read.append(as_read(files.look(CallKind.EXIT, ""), ()))
     assert len(set(read)) == 3
 

@@ -24,10 +24,9 @@ def alike(
     """Return a value for each crash point whose files are known; points with equal values leave equal files.
 
     `states` has the files before each of `effects`, by the effect's name. Files in `immaterial` (masked paths) are not
-    compared. A crash within a write gets a value only if the whole write leaves the files as they were, since then
-    every part of it does so, too. If a call follows one of another thread, and the files are as they were before that
-    one, they may have been looked at before it had happened; such a point gets no value, nor does the point at the
-    command's end.
+    compared. A crash within a write gets a value only if the whole write leaves the files as they were, because then
+    each part of it leaves them so, too. If another thread made the call before a point, and this call seems to have
+    changed no file, the files may have been read too early. Such a point gets no value, nor does the command's end.
     """
     values: dict[str, Hashable] = {}
     unseen = 0

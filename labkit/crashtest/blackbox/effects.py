@@ -89,7 +89,7 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def _is_present(day: str) -> bool:
-    """Return whether a date may be that of this test, in any time zone; other dates are data."""
+    """Return whether a date can be the day of this test, in some time zone; any other date belongs to the data."""
     return day.replace("-", "") in _days_around(int(time.time()) // _DAY)
 
 
@@ -101,7 +101,7 @@ def _days_around(day: int) -> frozenset[str]:
 def times_in(body: bytes) -> tuple[tuple[str, str], ...]:
     """Return the times in a file's bytes that are more precise than a second, in the order of the text.
 
-    A time after a date counts only if the date may be that of this test. Each result is a pair (format, text); the
+    A time written with a date counts only if the date can be the day of this test. Each result is a pair (format, text); the
     pairs of one format sort by time.
     """
     text = body.decode("latin-1")

@@ -438,8 +438,8 @@ class Harness:
             at_once = self._rows_without_crash(run)
         if run.unknown:
             raise InvalidInput(
-                f"--more {self.settings.more}: labkit cannot test new input. It gave the old and the new input "
-                f"together to a run without a crash, and could not judge that run: {run.unknown.rstrip('.')}."
+                f"--more {self.settings.more}: labkit cannot test the new input, because it could not judge the "
+                f"run without a crash that read the old and the new input together: {run.unknown.rstrip('.')}."
             )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
