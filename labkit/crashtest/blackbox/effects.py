@@ -101,8 +101,8 @@ def _days_around(day: int) -> frozenset[str]:
 def times_in(body: bytes) -> tuple[tuple[str, str], ...]:
     """Return the times in a file's bytes that are more precise than a second, in the order of the text.
 
-    A time written with a date counts only if the date can be the day of this test. Each result is a pair (format, text); the
-    pairs of one format sort by time.
+    A time written with a date counts only if the date can be the day of this test. Each result is a pair (format,
+    text); the pairs of one format sort by time.
     """
     text = body.decode("latin-1")
     found = [(at.start(), at[0]) for at in _UNIX_TIME.finditer(text)]
