@@ -364,6 +364,10 @@ def test_a_write_that_a_crash_cuts_is_itself_the_step_that_was_half_done() -> No
     results = [result(before.name, *GOOD), result(cut.name, *FEWER)]
     diagnosis = diagnose(summarise(results, Coverage(2, 0, 2, 2)), {each.name: each for each in (before, cut)})
     assert (diagnosis.code, diagnosis.recipe) == ("part taken for the whole", WHOLE)
+    assert "a crash within [write out #1, last page] does harm" in diagnosis.why
+    # A test that tried no harmless crash before the write says the same, because it saw nothing but the cut.
+    alone = diagnose(summarise(results[1:], Coverage(2, 0, 1, 1)), {cut.name: cut})
+    assert alone == diagnosis
 
 
 @pytest.mark.parametrize(
@@ -387,6 +391,28 @@ def test_rows_that_could_be_read_and_are_gone_were_not_merely_left_unwritten() -
         diagnosis = diagnose(summarise([removed], Coverage(1, 0, 1, 1)), {point.name: point})
         assert diagnosis.recipe == recipe
         assert ("rows that could be read" in diagnosis.why) == (recipe is UNDO)
+
+
+@pytest.mark.parametrize(
+    ("axis", "what", "recipe"),
+    [
+        ("aborted_read", "that disappear later", OVERWRITE),
+        ("precommitted_read", "has not finished", OVERWRITE),
+        ("fractured_read", "a part of a batch", WHOLE),
+    ],
+)
+def test_rows_that_were_read_too_early_are_told_as_they_were(axis: str, what: str, recipe: Recipe) -> None:
+    """A part of a batch that is readable is not taken back; a design that completes it needs no other one for that."""
+    good = result("rename out #1", *GOOD)
+    point = Point(good.id, 2, "write out #1")
+    for group in (Group.CRASH, Group.PAIR, Group.LARGE):
+        bad = replace(good, verdict=replace(good.verdict, **{axis: (2,)}), group=group, evidence=[{"point": "x"}])
+        diagnosis = diagnose(summarise([bad], Coverage(1, 0, 1, 1)), {good.id: point} if group is Group.CRASH else {})
+        if group is Group.LARGE:
+            assert (diagnosis.code, diagnosis.recipe is WHOLE) == ("parts commit separately", recipe is WHOLE)
+        else:
+            assert (diagnosis.code, diagnosis.recipe) == ("readable too early", recipe)
+            assert what in diagnosis.why
 
 
 def test_where_only_some_crashes_remove_rows_the_repair_also_helps_the_others() -> None:

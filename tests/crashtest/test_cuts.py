@@ -15,8 +15,10 @@ def call(kind: CallKind, path: str = "/f", size: int = 0, offset: int = -1, cont
     return Call(1, 9, 9, kind, str(kind), path, "", size, 0.0, offset, content)
 
 
-def effect(name: str, kind: CallKind = CallKind.WRITE, size: int = 10, offset: int = 0, nth: int = 1) -> Effect:
-    return Effect(call(kind, f"/{name}", size, offset), name, nth)
+def effect(
+    name: str, kind: CallKind = CallKind.WRITE, size: int = 10, offset: int = 0, content: bytes | None = None
+) -> Effect:
+    return Effect(call(kind, f"/{name}", size, offset, content), name, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,30 @@ def test_a_point_lies_within_a_write_that_crosses_a_page() -> None:
     plan = choose(effects, ["rename a #1"], 60)
     assert len(plan) == 5
     assert within not in choose(effects, ["rename a #1"], 3)
+
+
+def test_a_short_test_also_cuts_a_write_and_best_in_the_last_row() -> None:
+    """A program that appends to a torn line loses a row; kills between two calls never tear one."""
+    rows = b"a,1\nb,2\n"
+    torn = "within write out #1, in the last row"
+    effects = [
+        *(effect(name, CallKind.RENAME) for name in "cdef"),
+        effect("log", offset=4, size=len(rows), content=rows),
+        effect("pages", size=3 * PAGE, offset=1),
+        effect("out", offset=4, size=len(rows), content=rows),
+        effect("a", CallKind.RENAME),
+    ]
+    plain = choose(effects, (), 3)
+    assert not any(each.cut for each in plain)
+    cut = choose(effects, (), 3, {"log"}, with_cut=True)
+    assert [each.name for each in cut if each not in plain] == [torn]
+    assert cut == sorted(cut, key=lambda each: each.number)
+    # None is added if a write is cut anyway, or if only an unimportant file is written.
+    assert len([each for each in choose(effects, (), 60, with_cut=True) if each.name == torn]) == 1
+    assert choose(effects[:5], (), 3, {"log"}, with_cut=True) == choose(effects[:5], (), 3, {"log"})
+    assert [each.name for each in choose(effects[:6], (), 3, {"log"}, with_cut=True) if each.cut] == [
+        "within write pages #1, last page"
+    ]
 
 
 def test_the_first_part_of_the_bytes_is_in_the_file(tmp_path: Path) -> None:

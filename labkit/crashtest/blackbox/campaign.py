@@ -205,7 +205,8 @@ class Campaign:
         There is one run for each chosen crash point. Without `--since`, runs of other kinds follow, for example one
         with a second instance of the pipeline.
         """
-        chosen = choose(self._seen.effects, self._seen.showing, self.most.points, self._last, alike=self.alike)
+        seen = self._seen
+        chosen = choose(seen.effects, seen.showing, self.most.points, self._last, alike=self.alike, with_cut=True)
         if self.settings.seconds:  # time may run out, so the most important points come first
             planned = {point.name for point in chosen}
             chosen = [point for point in self._ranking.ordered(self.points.values()) if point.name in planned]

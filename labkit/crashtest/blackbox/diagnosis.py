@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.jobs import GROWN, LATE, LATER, NEW_INPUT, UNREAD
-from labkit.crashtest.blackbox.points import EXIT, Point
+from labkit.crashtest.blackbox.points import EXIT, WITHIN, Point
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary, weakness
 from labkit.host.syscalls.calls import CallKind
@@ -59,6 +59,13 @@ _OTHER_CRASHES = (
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
 
+_TOO_EARLY = {
+    "aborted_read": "rows can be read that disappear later",
+    "precommitted_read": "a batch can be read that its sink has not finished",
+    "fractured_read": "a part of a batch can be read without the rest",
+}
+"""What a crash shows if rows are readable too early, by the property that this violates."""
+
 _GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
 _REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
 _SQLITE = ("-journal", "-wal")
@@ -91,6 +98,9 @@ class Stretch(NamedTuple):
     """The last of these crash points; `closing` is the effect just after it."""
     is_bounded: bool = False
     """Whether a crash just before the system call `opening` was tried and did no harm, so that this call matters."""
+
+    are_cuts: bool = False
+    """Whether each of these crashes cuts a write."""
 
     @property
     def opened(self) -> str:
@@ -218,7 +228,8 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
     first = last = flags.index(True)
     while last + 1 < len(flags) and flags[last + 1]:
         last += 1
-    found = Stretch(points[ordered[first].id], points[ordered[last].id])
+    places = [points[each.id] for each in ordered[first : last + 1]]
+    found = Stretch(places[0], places[-1], are_cuts=all(place.cut for place in places))
     harmless = {each.id for each, is_bad in zip(ordered, flags, strict=True) if not is_bad}
     return found._replace(is_bounded=not found.opening or found.opening in harmless)
 
@@ -244,7 +255,7 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
         return Diagnosis("stuck on the replay", happened, FORGIVE)
     if weakest.group is Group.LARGE:
         why = f"a large batch is written in parts that become durable one by one: {weakest.title}"
-        return Diagnosis("parts commit separately", why, MARKER)
+        return Diagnosis("parts commit separately", why, WHOLE if axis == "fractured_read" else MARKER)
     if axis == "lost":
         return Diagnosis("attempts", f"a task that dies runs again, and rows are missing: {happened}", AFTER)
     why = f"a task that dies runs again, and the effects of its first attempt remain: {weakest.title}"
@@ -254,10 +265,8 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
 def _recovery(crashes: int, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
         return Diagnosis("goes back", "while a batch is replayed, readers see an older value again", MARKER)
-    if axis.endswith("_read"):
-        return Diagnosis(
-            "readable too early", "while a batch is replayed, rows that were readable disappear", OVERWRITE
-        )
+    if axis in _TOO_EARLY:
+        return _too_early(axis, "while a batch is replayed,")
     why = f"{crashes} crashes, each later one in the recovery from those before, do harm that no single crash did"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
@@ -292,10 +301,14 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
     if axis == "regression":
         why = f"after a crash between {window} readers see an older value again"
         return Diagnosis("goes back", why, MARKER)
-    if axis.endswith("_read"):
-        why = f"after [{window.opened}] rows can be read, and the next start takes them back"
-        return Diagnosis("readable too early", why, OVERWRITE)
+    if axis in _TOO_EARLY:
+        return _too_early(axis, f"after [{window.opened or 'the start'}]")
     return _repeated(window, decides)
+
+
+def _too_early(axis: str, when: str) -> Diagnosis:
+    recipe = WHOLE if axis == "fractured_read" else OVERWRITE
+    return Diagnosis("readable too early", f"{when} {_TOO_EARLY[axis]}", recipe)
 
 
 def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
@@ -334,15 +347,23 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
         why = f"{apart}; the next start removes rows that could be read, and does not write them again"
         return Diagnosis("rows removed for good", why, UNDO)
     if opening.kind in _GROWING and closing.kind == CallKind.WRITE and opened == closed and not is_log:
-        if not window.is_bounded:
-            why = f"{apart}; rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
-            return Diagnosis("not one step", why, STEP)
-        why = f"{apart}; perhaps the next start takes the part of {closing.where} that is there for the whole"
-        return Diagnosis("part taken for the whole", why, WHOLE)
+        return _in_one_file(window, closing.where)
     if closing.kind in _REMOVING and not is_log:
         return Diagnosis("not one step", f"{apart}; rows are missing at the end", STEP)
     why = f"{apart}; by then the input counts as read, and its rows are not written"
     return Diagnosis("marker before the data", why, AFTER)
+
+
+def _in_one_file(window: Stretch, file: str) -> Diagnosis:
+    if window.are_cuts:
+        harm = "the next start appends to an unfinished row, or takes the part that is there for the whole"
+        why = f"a crash within [{window.first.place.removeprefix(WITHIN)}] does harm: perhaps {harm}"
+        return Diagnosis("part taken for the whole", why, WHOLE)
+    if not window.is_bounded:
+        unsure = f"rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
+        return Diagnosis("not one step", f"{_apart(window)}; {unsure}", STEP)
+    why = f"{_apart(window)}; perhaps the next start takes the part of {file} that is there for the whole"
+    return Diagnosis("part taken for the whole", why, WHOLE)
 
 
 def _apart(window: Stretch) -> str:

@@ -279,6 +279,7 @@ def choose(
     *,
     syncs: bool = False,
     alike: Mapping[str, Hashable] = {},
+    with_cut: bool = False,
 ) -> list[Point]:
     """Return the most important crash points of a run, at most `most`, in the order in which the run reaches them.
 
@@ -297,10 +298,17 @@ def choose(
     other points with this sum. The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files:
     points before calls on these come after all others. Of points whose names have equal values in `alike`, only the
     most important one is chosen.
+
+    With `with_cut`, one more point is chosen if none of the others cuts a write: the most important point within the
+    last row of a text, or else within another write. It shows whether the program appends to what a cut write left.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
-    return sorted(ordered[:most], key=lambda point: point.number)
+    chosen = ordered[:most]
+    if with_cut and not any(point.cut for point in chosen):
+        cut = [point for point in ordered if point.cut and not ranking.is_last(point)]
+        chosen += sorted(cut, key=lambda point: point.kind_of_cut != LAST_ROW)[:1]
+    return sorted(chosen, key=lambda point: point.number)
 
 
 def one_of_each(places: Iterable[Point], alike: Mapping[str, Hashable]) -> list[Point]:
@@ -366,15 +374,16 @@ class Importance:
         for (family, importance), group in groups.items():
             for rank, point in enumerate(_by_rank(group)):
                 # The first two ranks of deciding effects come before the first rank of all others.
-                ranks[point] = (self._is_last(point), rank + importance, size[family], importance, point.number)
+                ranks[point] = (self.is_last(point), rank + importance, size[family], importance, point.number)
         # Later ones come first: at the end of a batch, the work is published and noted.
         latest = sorted(self._between_lines(places), key=lambda point: -point.number)
         for place, point in enumerate(latest):
             rank = 1 + place // _LINES
-            ranks[point] = min(ranks[point], (self._is_last(point), rank, -point.number, 1, point.number))
+            ranks[point] = min(ranks[point], (self.is_last(point), rank, -point.number, 1, point.number))
         return sorted(ranks, key=ranks.__getitem__)
 
-    def _is_last(self, point: Point) -> bool:
+    def is_last(self, point: Point) -> bool:
+        """Return whether a point is before a call on an unimportant file, so that it comes after all others."""
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
     def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
