@@ -22,6 +22,9 @@ _LIBRARY = re.compile(r"(^|/)lib(64)?/(python3|pypy)[^/]*/|\.zip/|^<")
 # Otherwise PyStack prints a warning about each interpreter that is just ending.
 logging.getLogger("pystack").addHandler(logging.NullHandler())
 
+MOST_CALLERS = 8
+"""How many of its callers a line has at most."""
+
 OWN = Path(__file__).parents[1]
 """The folder of labkit's own code, whose lines are never the user's."""
 
@@ -37,6 +40,16 @@ class Line(NamedTuple):
     """The name of the function; `<module>` for code outside of functions."""
     own: bool = True
     """Whether the stopped thread executes the line; False if it is a library's thread, and another thread does."""
+    callers: tuple[tuple[str, int], ...] = ()
+    """The lines of the user's code that called this function, as pairs of file and number, the innermost first.
+
+    At most `MOST_CALLERS`. Two statements that a program executes through one helper differ only in these.
+    """
+
+    @property
+    def stack(self) -> tuple[tuple[str, int], ...]:
+        """This line and those that called its function, as pairs of file and number, the innermost first."""
+        return (self.file, self.number), *self.callers
 
     def __str__(self) -> str:
         other = "" if self.own else ", through another thread"
@@ -116,11 +129,12 @@ def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None
     User code belongs neither to a library nor to labkit. Relative file names refer to `folder`. `own` says whether the
     frames are those of the stopped thread itself; the result has it as its field `own`.
     """
+    found = []
     for frame in reversed(list(frames)):
-        file = frame.code.filename
-        if _LIBRARY.search(file):
-            continue
-        path = os.path.normpath(folder / file)
-        if not Path(path).is_relative_to(OWN):
-            return Line(path, frame.code.location.lineno, frame.code.scope, own)
-    return None
+        path = os.path.normpath(folder / frame.code.filename)
+        if not _LIBRARY.search(frame.code.filename) and not Path(path).is_relative_to(OWN):
+            found.append((path, frame.code.location.lineno, frame.code.scope))
+    if not found:
+        return None
+    (file, number, function), *callers = found[: 1 + MOST_CALLERS]
+    return Line(file, number, function, own, tuple((path, at) for path, at, _ in callers))

@@ -54,6 +54,7 @@ from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.ledger import Job, silent
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.host.changed_lines import ChangedLines
 from labkit.host.file_reads import FileReads
 from labkit.host.python_line import Line
 from labkit.host.syscalls.calls import Call, CallKind
@@ -562,6 +563,22 @@ def test_two_effects_of_one_line_are_called_so(line: int | None, is_said: bool) 
     place = Line("sink.py", 7, "write_batch")
     at = Point("write b #1", 2, "write a #1", line and place._replace(number=line), place)
     assert ("both by the same line" in _apart(Stretch(at, at))) is is_said
+
+
+def test_two_statements_of_one_helper_are_told_apart_by_the_lines_that_call_it() -> None:
+    """A quick test kills between them as between two lines, and the report names their callers."""
+    helper = Line("sink.py", 7, "execute")
+    marked, wrote = (helper._replace(callers=(("sink.py", 9), ("sink.py", number))) for number in (20, 21))
+    done = effects("create a", *["write a", "write a"] * 3, "exit")
+    lines = [helper, *[marked, wrote] * 3, None]
+    called = [replace(each, call=replace(each.call, line=line)) for each, line in zip(done, lines, strict=True)]
+    assert "write a #6" in [each.name for each in choose(called, (), 2)]
+    assert "write a #6" not in [each.name for each in choose(at_lines(done, *[7] * 8), (), 2)]
+    at = Point("write a #6", 2, "write a #5", wrote, marked)
+    assert _apart(Stretch(at, at)).endswith("they must be one step (called from sink.py:20 and sink.py:21)")
+    changed = ChangedLines({"/job/sink.py": frozenset({20})})
+    assert at.has_changed(changed)
+    assert not at._replace(line_before=wrote).has_changed(changed)
 
 
 def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:

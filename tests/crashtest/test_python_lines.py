@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from command import labkit
 from bench.lines import MARK, PROGRAMS, measure
 from labkit.crashtest.blackbox import lines
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.lanes import Lanes
+from labkit.crashtest.blackbox.xray import xray
 from labkit.host import python_line
 from labkit.host.python_line import Line, is_python, line_of
 from labkit.host.syscalls.calls import Call, CallKind
@@ -189,6 +192,21 @@ def test_a_series_of_writes_is_read_once_per_beginning(tmp_path: Path) -> None:
     assert [read.pop(0) for _ in range(len(read))] == [7, 7, 8, 3]
     assert start(first.of_another_start(), *insert[:2], (write, "log", 5), *insert[2:]) == [3, 3, 5, 4, 4]
     assert [read.pop(0) for _ in range(len(read))] == [3, 5, 4, 4]
+
+
+def test_a_line_knows_the_lines_that_called_its_function(tmp_path: Path) -> None:
+    """At most a few, and none of a library: pathlib opens the file here."""
+    job = ["from pathlib import Path", "def put(name):", "    Path(name).touch()", "def deep(n):"]
+    job += ["    deep(n - 1) if n else put('b')", "put('a')", "deep(99)"]
+    (tmp_path / "job.py").write_text("\n".join(job))
+    (tmp_path / "out").touch()
+    with chdir(tmp_path):
+        record = xray(f"{sys.executable} -B job.py", [tmp_path], tmp_path / "out", lanes=Lanes(), limit=60.0)
+    found = {effect.name: effect.line for effect in record.effects}
+    assert found["create a #1"].stack == (("job.py", 3), ("job.py", 6))
+    deep = found["create b #1"]
+    assert deep.stack == (("job.py", 3), *[("job.py", 5)] * python_line.MOST_CALLERS)
+    assert str(deep) == "job.py:3 in put"
 
 
 def test_a_process_that_cannot_be_read_has_no_line() -> None:

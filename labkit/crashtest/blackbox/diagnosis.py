@@ -6,6 +6,7 @@ Each harmful crash lies between two effects; if these two were atomic, the crash
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.effects import without_number
@@ -367,6 +368,9 @@ def _in_one_file(window: Stretch, file: str) -> Diagnosis:
 
 
 def _apart(window: Stretch) -> str:
-    line = window.first.line_before
-    both = " (both by the same line of Python)" if line is not None and line == window.last.line else ""
+    one, other, both = window.first.line_before, window.last.line, ""
+    if one is not None and other is not None and one.stack[0] == other.stack[0]:
+        callers = next((pair for pair in zip(one.stack, other.stack, strict=False) if pair[0] != pair[1]), ())
+        named = " and ".join(f"{Path(file).name}:{number}" for file, number in callers)
+        both = f" (called from {named})" if named else " (both by the same line of Python)"
     return f"a crash between {window} does harm: they must be one step{both}"

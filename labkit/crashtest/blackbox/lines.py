@@ -91,5 +91,10 @@ class Lines:
 
 
 def _relative(line: Line, folder: Path) -> Line:
-    path = Path(line.file)
-    return line._replace(file=str(path.relative_to(folder))) if path.is_relative_to(folder) else line
+    callers = tuple((_relative_path(file, folder), number) for file, number in line.callers)
+    return line._replace(file=_relative_path(line.file, folder), callers=callers)
+
+
+def _relative_path(file: str, folder: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file

@@ -171,8 +171,9 @@ class Point(NamedTuple):
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether a changed line of Python makes the system call before or after this point."""
-        return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
+        """Return whether a changed line of Python makes, or leads to, the system call before or after this point."""
+        lines = [line for line in (self.line, self.line_before) if line]
+        return any(changed.include(*place) for line in lines for place in line.stack)
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -388,12 +389,12 @@ class Importance:
 
     def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
         """Return, for each two lines of Python that make neighbouring calls, the last point between such calls."""
-        between: dict[tuple[str, int, str, int], Point] = {}
+        between: dict[tuple[Hashable, Hashable], Point] = {}
         for each in places:
             one, other = each.line_before, each.line
             is_whole = not each.cut and each.name != EXIT and self._effects[each.effect].kind is not CallKind.SYNC
-            if one is not None and other is not None and one[:2] != other[:2] and is_whole:
-                between[*one[:2], *other[:2]] = each
+            if one is not None and other is not None and one.stack != other.stack and is_whole:
+                between[one.stack, other.stack] = each
         return between.values()
 
     def _family(self, point: Point) -> str:
