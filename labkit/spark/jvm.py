@@ -223,7 +223,6 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
         **(_LOOPBACK if is_loopback(master) else {}),
         "spark.master": master,
         "spark.sql.shuffle.partitions": str(partitions),
-        "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
 
@@ -281,6 +280,8 @@ def _environment(scratch: Path) -> dict[str, str]:
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
     # A killed JVM leaves its temporary files, so they must lie in the driver's directory, which is deleted later.
     environment["TMPDIR"] = str(scratch)
+    # Not the setting `spark.local.dir`, because Spark then warns in every run that this variable may override it.
+    environment["SPARK_LOCAL_DIRS"] = str(scratch)
     environment["PYTHONPATH"] = python_path()
     # A JVM with such options reports them on its standard error, and may have another heap or agent than the profile
     # requests.

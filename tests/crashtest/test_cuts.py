@@ -110,6 +110,8 @@ def test_a_short_test_also_cuts_a_write_and_best_in_the_last_row() -> None:
     # None is added if a write is cut anyway, or if only an unimportant file is written.
     assert len([each for each in choose(effects, (), 60, with_cut=True) if each.name == torn]) == 1
     assert choose(effects[:5], (), 3, {"log"}, with_cut=True) == choose(effects[:5], (), 3, {"log"})
+    journal = [*effects[:5], effect("db-journal", size=3 * PAGE, offset=1)]
+    assert choose(journal, (), 3, {"log"}, with_cut=True) == choose(journal, (), 3, {"log"})
     assert [each.name for each in choose(effects[:6], (), 3, {"log"}, with_cut=True) if each.cut] == [
         "within write pages #1, last page"
     ]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.jobs import GROWN, LATE, LATER, NEW_INPUT, UNREAD
 from labkit.crashtest.blackbox.points import EXIT, WITHIN, Point
+from labkit.crashtest.blackbox.sqlite_files import JOURNAL, LOG
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary, weakness
 from labkit.host.syscalls.calls import CallKind
@@ -69,7 +70,7 @@ _TOO_EARLY = {
 
 _GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
 _REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
-_SQLITE = ("-journal", "-wal")
+_SQLITE = (JOURNAL, LOG)
 """How the names of SQLite's logs end: a commit removes or shortens a journal, and appends to a write-ahead log."""
 _HTTP = ("POST", "PUT", "PATCH")
 """HTTP methods in the name of a message; DELETE is missing, as it is also a statement of SQL."""

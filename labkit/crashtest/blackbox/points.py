@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.sqlite_files import JOURNAL, LOG
 from labkit.host.changed_lines import ChangedLines
 from labkit.host.python_line import Line
 from labkit.host.syscalls.calls import Call, CallKind
@@ -302,12 +303,13 @@ def choose(
 
     With `with_cut`, one more point is chosen if none of the others cuts a write: the most important point within the
     last row of a text, or else within another write. It shows whether the program appends to what a cut write left.
+    Writes to SQLite's journals and write-ahead logs do not count, because SQLite withstands a cut there.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
     chosen = ordered[:most]
     if with_cut and not any(point.cut for point in chosen):
-        cut = [point for point in ordered if point.cut and not ranking.is_last(point)]
+        cut = [point for point in ordered if point.cut and ranking.may_harm(point)]
         chosen += sorted(cut, key=lambda point: point.kind_of_cut != LAST_ROW)[:1]
     return sorted(chosen, key=lambda point: point.number)
 
@@ -375,16 +377,19 @@ class Importance:
         for (family, importance), group in groups.items():
             for rank, point in enumerate(_by_rank(group)):
                 # The first two ranks of deciding effects come before the first rank of all others.
-                ranks[point] = (self.is_last(point), rank + importance, size[family], importance, point.number)
+                ranks[point] = (self._is_last(point), rank + importance, size[family], importance, point.number)
         # Later ones come first: at the end of a batch, the work is published and noted.
         latest = sorted(self._between_lines(places), key=lambda point: -point.number)
         for place, point in enumerate(latest):
             rank = 1 + place // _LINES
-            ranks[point] = min(ranks[point], (self.is_last(point), rank, -point.number, 1, point.number))
+            ranks[point] = min(ranks[point], (self._is_last(point), rank, -point.number, 1, point.number))
         return sorted(ranks, key=ranks.__getitem__)
 
-    def is_last(self, point: Point) -> bool:
-        """Return whether a point is before a call on an unimportant file, so that it comes after all others."""
+    def may_harm(self, cut: Point) -> bool:
+        """Return whether the write that is cut at a point is one of the program's own, to an important file."""
+        return not self._is_last(cut) and not self._effects[cut.effect].where.endswith((JOURNAL, LOG))
+
+    def _is_last(self, point: Point) -> bool:
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
     def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
