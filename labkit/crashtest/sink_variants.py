@@ -40,6 +40,9 @@ NO_TASK = "pyspark.sql."
 
 _DEAD_SECONDS = 10.0
 
+_ASKING_SECONDS = 20.0
+"""The maximum seconds that all readings at the effects of a large batch may take together."""
+
 
 @dataclass
 class SinkVariants(Further):
@@ -138,7 +141,7 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _large_batch(self, harness: Harness, run: PipelineRun) -> None:
-        glances = Glances(harness.helpers, 0.0, harness.settings.watched)
+        glances = Glances(harness.helpers, 0.0, harness.settings.watched, seconds=_ASKING_SECONDS)
         with self._with_large(harness, run):
             start = harness.start(run, ask=glances)
             _end(harness, run)
@@ -159,6 +162,7 @@ class SinkVariants(Further):
 
     @contextmanager
     def _with_large(self, harness: Harness, run: PipelineRun) -> Iterator[None]:
+        run.files = None  # a look at thousands of files before each of thousands of effects takes hours
         rows = generate_large()
         query = self._query("large", rows, self.job.checkpoint)
         with _expecting(harness, run, rows), self._running(harness, [query]):

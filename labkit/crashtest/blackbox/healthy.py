@@ -75,17 +75,23 @@ class Glances:
     """
 
     def __init__(
-        self, helpers: HelperCommands, usual: float, watched: Sequence[Path], *, looks_at_threads: bool = False
+        self,
+        helpers: HelperCommands,
+        usual: float,
+        watched: Sequence[Path],
+        *,
+        seconds: float = ASKING_SECONDS,
+        looks_at_threads: bool = False,
     ) -> None:
         """Prepare to call the reader, which usually takes `usual` seconds.
 
-        The pipeline may lock files in the folders `watched`. With `looks_at_threads`, also find out during which system
-        calls other threads of the pipeline could go on.
+        All readings together may take `seconds`. The pipeline may lock files in the folders `watched`. With
+        `looks_at_threads`, also find out during which system calls other threads of the pipeline could go on.
         """
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
         """The locks that the pipeline held when the reader last had to wait for one."""
-        self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
+        self._left = seconds if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._looks_at_threads = looks_at_threads
@@ -131,7 +137,8 @@ class Glances:
         else:
             why = f"all readings together took more than {ASKING_SECONDS:.0f} s"
         without = "" if self._left > 0.0 else SMALLER
-        unseen = "; between two answers the test does not see which effect made a row visible"
+        again = ", but it reads again after each kill" if self._left > 0.0 else ""
+        unseen = f"; between two answers the test does not see which effect made a row visible{again}"
         return [f"the reader gave an answer at {answered} of {self.places} effects: {why}{without}{unseen}"]
 
 

@@ -110,7 +110,8 @@ class PipelineRun:
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
-    files: RunFiles = field(default_factory=RunFiles)
+    files: RunFiles | None = field(default_factory=RunFiles)
+    """Compares the files before each call with those at the start of the run; None if the run does not need this."""
     altered: list[str] = field(default_factory=list)
     """The files that the reader itself changed when it read after the last crash, as by a database's recovery."""
 
