@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,26 @@ def test_a_series_of_writes_is_read_once_per_beginning(tmp_path: Path) -> None:
     assert [read.pop(0) for _ in range(len(read))] == [7, 7, 8, 3]
     assert start(first.of_another_start(), *insert[:2], (write, "log", 5), *insert[2:]) == [3, 3, 5, 4, 4]
     assert [read.pop(0) for _ in range(len(read))] == [3, 5, 4, 4]
+
+
+def test_a_large_run_reads_only_some_lines_while_they_are_alike(tmp_path: Path) -> None:
+    def start(turn: int, *, is_large: bool) -> tuple[list[int], int]:
+        """The lines of 300 effects, and how many were read; after `turn` of these, another line makes them."""
+        read = []
+
+        def where(_thread: int, _process: int) -> Line:
+            read.append(3 if len(read) < turn else 4)
+            return Line("job.py", read[-1], "put")
+
+        known = lines.Lines(where, is_large=is_large)
+        call = Call(1, os.getpid(), os.getpid(), CallKind.CREATE, "", "", "", 0, 0.0)
+        effects = [Effect(replace(call, path=str(each)), f"rows/{each}", 1) for each in range(300)]
+        return [known.added(each, tmp_path).line.number for each in effects], len(read)
+
+    many = lines.ALIKE
+    assert start(300, is_large=False) == ([3] * 300, 300)
+    assert start(300, is_large=True) == ([3] * 300, many + (300 - many) // many)
+    assert start(many, is_large=True) == ([3] * many + [4] * (300 - many), 2 * many + (300 - 2 * many) // many)
 
 
 def test_a_line_knows_the_lines_that_called_its_function(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from labkit.host.syscalls.calls import CallKind
 
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
 
+ALIKE = 50
+"""After so many effects of one family with the same line, a large run does not read every line of the family."""
+
 _IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
 """The kinds of effects whose line labkit may know from the effects before them."""
 
@@ -32,9 +35,16 @@ class _Series:
 class Lines:
     """Finds the line of Python that makes each system call of a pipeline, and remembers the lines for later runs."""
 
-    def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """`read` takes the ids of a thread and its process, and returns the line that the thread executes, or None."""
+    def __init__(self, read: Callable[[int, int], Line | None] = line_of, *, is_large: bool = False) -> None:
+        """`read` takes the ids of a thread and its process, and returns the line that the thread executes, or None.
+
+        With `is_large`, there may be thousands of effects. After `ALIKE` effects of one family in a row with the same
+        line, only every `ALIKE`-th line of this family is read, and the others are taken for the same.
+        """
         self._read = read
+        self._is_large = is_large
+        self._in_a_row: dict[str, tuple[int, Line | None]] = {}
+        """How many effects of a family in a row had the same line, and this line."""
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
         self._begun: dict[tuple[_Shape, Line | None], _Series] = {}
@@ -43,9 +53,9 @@ class Lines:
         self._can_read = can_read()
         self._missed = False
 
-    def of_another_start(self) -> "Lines":
+    def of_another_start(self, *, is_large: bool = False) -> "Lines":
         """Return a new `Lines` for a restart, because other lines of Python may make the same system calls there."""
-        other = Lines(self._read)
+        other = Lines(self._read, is_large=is_large)
         other._begun = self._begun
         return other
 
@@ -76,13 +86,21 @@ class Lines:
         elif following is not None and following.line is not None and following.line.own:
             line = following.line
         else:
-            line = self._read(call.pid, call.process)
-            line = line and _relative(line, folder)
+            line = self._read_some(effect, folder)
         self._known[effect.name] = line
         if before is None or effect.kind not in _IN_SERIES:
             self._at[call.pid] = self._begun.setdefault((shape, line), _Series(line))
         else:
             self._at[call.pid] = before.further.setdefault(shape, _Series(line))
+        return line
+
+    def _read_some(self, effect: Effect, folder: Path) -> Line | None:
+        times, line = self._in_a_row.get(effect.family, (0, None))
+        if not self._is_large or times < ALIKE or times % ALIKE == 0:
+            read = self._read(effect.call.pid, effect.call.process)
+            read = read and _relative(read, folder)
+            times, line = times if read == line else 0, read
+        self._in_a_row[effect.family] = times + 1, line
         return line
 
     def notes(self) -> list[str]:
