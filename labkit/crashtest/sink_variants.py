@@ -20,6 +20,7 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
 from labkit.crashtest.blackbox.jobs import NEW_INPUT
+from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Extent, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
@@ -145,6 +146,7 @@ class SinkVariants(Further):
         with self._with_large(harness, run):
             start = harness.start(run, ask=glances)
             _end(harness, run)
+        run.notes += glances.note()
         effects = start.effects
         taken = [*glances.taken, Glance(len(effects), counted(run.values))]
         shown = showing(taken, effects, harness.settings.minor(effects))
@@ -162,11 +164,15 @@ class SinkVariants(Further):
 
     @contextmanager
     def _with_large(self, harness: Harness, run: PipelineRun) -> Iterator[None]:
-        run.is_large = True
-        rows = generate_large()
+        usual, rows = harness.lines, generate_large()
         query = self._query("large", rows, self.job.checkpoint)
-        with _expecting(harness, run, rows), self._running(harness, [query]):
-            yield
+        # There may be thousands of effects and files, and a look at each file before each effect would take hours.
+        run.files, harness.lines = None, Lines(is_large=True)
+        try:
+            with _expecting(harness, run, rows), self._running(harness, [query]):
+                yield
+        finally:
+            harness.lines = usual
 
     def _query(self, name: str, rows: Rows, checkpoint: Path) -> Query:
         folder = Path(self.job.folder, f"input-{name}")

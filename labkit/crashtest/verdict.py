@@ -229,7 +229,7 @@ class Coverage:
         directed = f", {self.directed_tried} of {self.directed} directed runs" if self.directed else ""
         pairs = f"{self.pairs_tried} of the {self.pairs} possible runs with a crash in a recovery"
         writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
-        proven = f"{self.hit} of the {self.planned} runs after the first one proved something"
+        proven = f"{self.hit} of the {self.planned} runs that count toward the guarantee proved something"
         alike = f" ({self.alike} more leave the files as these do)" if self.alike else ""
         return f"{self.tried} of {self.found} points{alike}{directed}, {pairs}{writes}; {proven}"
 

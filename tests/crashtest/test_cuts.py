@@ -110,8 +110,17 @@ def test_a_short_test_also_cuts_a_write_and_best_in_the_last_row() -> None:
     # None is added if a write is cut anyway, or if only an unimportant file is written.
     assert len([each for each in choose(effects, (), 60, with_cut=True) if each.name == torn]) == 1
     assert choose(effects[:5], (), 3, {"log"}, with_cut=True) == choose(effects[:5], (), 3, {"log"})
-    journal = [*effects[:5], effect("db-journal", size=3 * PAGE, offset=1)]
+    journal = [*effects[:5], effect("db-journal", size=3 * PAGE, offset=1), effect("db")]
     assert choose(journal, (), 3, {"log"}, with_cut=True) == choose(journal, (), 3, {"log"})
+    # The same name beside no database is that of a file of the program's own.
+    own = [each.name for each in choose(journal[:-1], (), 3, {"log"}, with_cut=True) if each.cut]
+    assert own == ["within write db-journal #1, last page"]
+    # A cut of SQLite's journal does not take the place of another one.
+    many = [effect(f"out-{number}", offset=4, size=len(rows), content=rows) for number in (1, 2)]
+    both = [effect("db-journal", size=3 * PAGE, offset=1), effect("db"), *many]
+    few, with_cut = ([each.name for each in choose(both, (), 5, with_cut=more) if each.cut] for more in (False, True))
+    assert few == ["within write db-journal #1, last page"]
+    assert with_cut == [*few, "within write out-2 #1, in the last row"]
     assert [each.name for each in choose(effects[:6], (), 3, {"log"}, with_cut=True) if each.cut] == [
         "within write pages #1, last page"
     ]

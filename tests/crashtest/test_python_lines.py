@@ -195,24 +195,34 @@ def test_a_series_of_writes_is_read_once_per_beginning(tmp_path: Path) -> None:
     assert [read.pop(0) for _ in range(len(read))] == [3, 5, 4, 4]
 
 
-def test_a_large_run_reads_only_some_lines_while_they_are_alike(tmp_path: Path) -> None:
-    def start(turn: int, *, is_large: bool) -> tuple[list[int], int]:
-        """The lines of 300 effects, and how many were read; after `turn` of these, another line makes them."""
-        read = []
+def test_a_large_run_reads_only_some_lines_and_guesses_none(tmp_path: Path) -> None:
+    """After `turn` of 300 effects, another line makes them; a write follows each one."""
+    many = lines.ALIKE
+
+    def start(turn: int, *, is_large: bool) -> tuple[list[int | None], int]:
+        at, read = [0], []
 
         def where(_thread: int, _process: int) -> Line:
-            read.append(3 if len(read) < turn else 4)
-            return Line("job.py", read[-1], "put")
+            read.append(at[0])
+            return Line("job.py", 3 if at[0] < turn else 4, "put")
 
         known = lines.Lines(where, is_large=is_large)
-        call = Call(1, os.getpid(), os.getpid(), CallKind.CREATE, "", "", "", 0, 0.0)
-        effects = [Effect(replace(call, path=str(each)), f"rows/{each}", 1) for each in range(300)]
-        return [known.added(each, tmp_path).line.number for each in effects], len(read)
+        call, found = Call(1, os.getpid(), os.getpid(), CallKind.CREATE, "", "", "", 0, 0.0), []
+        for at[0] in range(300):
+            for kind in (CallKind.CREATE, CallKind.WRITE):
+                name = f"rows/{at[0]}"
+                line = known.added(Effect(replace(call, kind=kind, path=name), name, 1), tmp_path).line
+                found.append(line and line.number)
+        return found, len(read)
 
-    many = lines.ALIKE
-    assert start(300, is_large=False) == ([3] * 300, 300)
-    assert start(300, is_large=True) == ([3] * 300, many + (300 - many) // many)
-    assert start(many, is_large=True) == ([3] * many + [4] * (300 - many), 2 * many + (300 - 2 * many) // many)
+    assert start(300, is_large=False) == ([3] * 600, 600)
+    for turn in (300, many, 60, 137):
+        found, times = start(turn, is_large=True)
+        assert times < 250
+        for number, line in enumerate(found):
+            assert line in (None, 3 if number // 2 < turn else 4)
+        assert found[: 2 * many] == [3] * 2 * many
+        assert found.count(None) > 300
 
 
 def test_a_line_knows_the_lines_that_called_its_function(tmp_path: Path) -> None:

@@ -125,8 +125,14 @@ class Stretch(NamedTuple):
     def includes(self, point: Point) -> bool:
         return self.first.number <= point.number <= self.last.number
 
+    @property
+    def begun(self) -> str:
+        """Where the harmful stretch begins: `after [...]`, or `within [...]` if its first crash cuts a write."""
+        name = self.first.place.removeprefix(WITHIN)
+        return f"within [{name}]" if self.first.cut else f"after [{self.opened or 'the start'}]"
+
     def __str__(self) -> str:
-        return f"[{self.opened or 'the start'}] and [{self.last.place}]"
+        return self.begun if self.are_cuts else f"between [{self.opened or 'the start'}] and [{self.last.place}]"
 
 
 def diagnose(
@@ -268,7 +274,9 @@ def _recovery(crashes: int, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
         return Diagnosis("goes back", "while a batch is replayed, readers see an older value again", MARKER)
     if axis in _TOO_EARLY:
-        return _too_early(axis, "while a batch is replayed,")
+        # Only the reading after the first crash shows whether a batch was finished.
+        is_first = axis == "precommitted_read"
+        return _too_early(axis, "after the first crash" if is_first else "while a batch is replayed,")
     why = f"{crashes} crashes, each later one in the recovery from those before, do harm that no single crash did"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
@@ -298,13 +306,13 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
         why = f"the sink returned before its rows were safe: after [{window.opened}] the engine repeats nothing"
         return Diagnosis("returned too early", why, FLUSH)
     if axis == "stuck":
-        why = f"the next start fails at what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
+        why = f"the next start fails at what a crash {window.begun} left: {bad[0].stuck}"
         return Diagnosis("stuck on the replay", why, FORGIVE)
     if axis == "regression":
-        why = f"after a crash between {window} readers see an older value again"
+        why = f"after a crash {window} readers see an older value again"
         return Diagnosis("goes back", why, MARKER)
     if axis in _TOO_EARLY:
-        return _too_early(axis, f"after [{window.opened or 'the start'}]")
+        return _too_early(axis, f"after a crash {window.begun}" if window.first.cut else window.begun)
     return _repeated(window, decides)
 
 
@@ -316,12 +324,12 @@ def _too_early(axis: str, when: str) -> Diagnosis:
 def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
     at_server = _at_server(window)
     if window.last.name == EXIT or decides(window.last.name):
-        begun = window.opened or "the start"
-        why = f"after [{begun}] nothing tells the next start that its rows are there: it writes them again"
+        begun = f"after a crash {window.begun}" if window.first.cut else window.begun
+        why = f"{begun} nothing tells the next start that its rows are there: it writes them again"
         return Diagnosis("replay not recognised", why, at_server or OVERWRITE)
     there = "the rows are there, and nothing tells the next start so"
     if at_server is not None:
-        why = f"a crash between {window} does harm: {there}"
+        why = f"a crash {window} does harm: {there}"
         return Diagnosis("marker after the data", why, at_server)
     return Diagnosis("marker after the data", f"{_apart(window)}; {there}", MARKER)
 
@@ -357,21 +365,22 @@ def _lost(window: Stretch, within: Sequence[Result], both_ways: str, files: Mapp
 
 
 def _in_one_file(window: Stretch, file: str) -> Diagnosis:
-    if window.are_cuts:
-        harm = "the next start appends to an unfinished row, or takes the part that is there for the whole"
-        why = f"a crash within [{window.first.place.removeprefix(WITHIN)}] does harm: perhaps {harm}"
-        return Diagnosis("part taken for the whole", why, WHOLE)
     if not window.is_bounded:
         unsure = f"rows are missing at the end (no harmless crash before [{window.opening}] was tried)"
         return Diagnosis("not one step", f"{_apart(window)}; {unsure}", STEP)
-    why = f"{_apart(window)}; perhaps the next start takes the part of {file} that is there for the whole"
-    return Diagnosis("part taken for the whole", why, WHOLE)
+    harm = f"takes the part of {file} that is there for the whole"
+    if window.are_cuts:
+        harm = f"appends to an unfinished row, or {harm}"
+    return Diagnosis("part taken for the whole", f"{_apart(window)}; perhaps the next start {harm}", WHOLE)
 
 
 def _apart(window: Stretch) -> str:
+    if window.are_cuts:
+        return f"a crash {window} does harm"
     one, other, both = window.first.line_before, window.last.line, ""
     if one is not None and other is not None and one.stack[0] == other.stack[0]:
         callers = next((pair for pair in zip(one.stack, other.stack, strict=False) if pair[0] != pair[1]), ())
-        named = " and ".join(f"{Path(file).name}:{number}" for file, number in callers)
+        is_clear = len({Path(file).name for file, _ in callers}) == len({file for file, _ in callers})
+        named = " and ".join(f"{Path(file).name if is_clear else file}:{number}" for file, number in callers)
         both = f" (called from {named})" if named else " (both by the same line of Python)"
-    return f"a crash between {window} does harm: they must be one step{both}"
+    return f"a crash {window} does harm: they must be one step{both}"

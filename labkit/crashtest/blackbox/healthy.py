@@ -91,6 +91,7 @@ class Glances:
         self._helpers, self._usual, self._watched = helpers, usual, watched
         self._shut: frozenset[str] = frozenset()
         """The locks that the pipeline held when the reader last had to wait for one."""
+        self._seconds = seconds
         self._left = seconds if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -135,11 +136,10 @@ class Glances:
         elif self._usual > QUICK_READ:
             why = f"a reading takes {self._usual:.1f} s, more than {QUICK_READ:.1f} s"
         else:
-            why = f"all readings together took more than {ASKING_SECONDS:.0f} s"
+            why = f"all readings together took more than {self._seconds:.0f} s"
         without = "" if self._left > 0.0 else SMALLER
-        again = ", but it reads again after each kill" if self._left > 0.0 else ""
-        unseen = f"; between two answers the test does not see which effect made a row visible{again}"
-        return [f"the reader gave an answer at {answered} of {self.places} effects: {why}{without}{unseen}"]
+        unseen = "between two answers the test does not see which effect made a row visible (it reads after each kill)"
+        return [f"the reader gave an answer at {answered} of {self.places} effects: {why}{without}; {unseen}"]
 
 
 def healthy(harness: Harness) -> Healthy:

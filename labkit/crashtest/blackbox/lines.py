@@ -6,6 +6,7 @@ same name may come from other lines, so labkit reads them again, except in a ser
 followed the same line before, it reuses their lines. Effects of programs in other languages have no line.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from labkit.host.syscalls.calls import CallKind
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
 
 ALIKE = 50
-"""After so many effects of one family with the same line, a large run does not read every line of the family."""
+"""After so many effects of one family with the same line, a run with a large batch no longer reads each line of it."""
 
 _IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
 """The kinds of effects whose line labkit may know from the effects before them."""
@@ -38,13 +39,15 @@ class Lines:
     def __init__(self, read: Callable[[int, int], Line | None] = line_of, *, is_large: bool = False) -> None:
         """`read` takes the ids of a thread and its process, and returns the line that the thread executes, or None.
 
-        With `is_large`, there may be thousands of effects. After `ALIKE` effects of one family in a row with the same
-        line, only every `ALIKE`-th line of this family is read, and the others are taken for the same.
+        With `is_large`, for starts with thousands of effects, not every line is read. After `ALIKE` effects of one
+        family in a row that had the same line, only every `ALIKE`-th effect of the family gets a line.
         """
         self._read = read
         self._is_large = is_large
-        self._in_a_row: dict[str, tuple[int, Line | None]] = {}
-        """How many effects of a family in a row had the same line, and this line."""
+        self._in_a_row: Counter[tuple[int, str]] = Counter()
+        """The number of effects of a thread and family since their line last changed, as far as lines were read."""
+        self._last: dict[tuple[int, str], Line | None] = {}
+        """The line that was last read for an effect of a thread and family."""
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
         self._begun: dict[tuple[_Shape, Line | None], _Series] = {}
@@ -53,9 +56,9 @@ class Lines:
         self._can_read = can_read()
         self._missed = False
 
-    def of_another_start(self, *, is_large: bool = False) -> "Lines":
+    def of_another_start(self) -> "Lines":
         """Return a new `Lines` for a restart, because other lines of Python may make the same system calls there."""
-        other = Lines(self._read, is_large=is_large)
+        other = Lines(self._read, is_large=self._is_large)
         other._begun = self._begun
         return other
 
@@ -88,19 +91,25 @@ class Lines:
         else:
             line = self._read_some(effect, folder)
         self._known[effect.name] = line
-        if before is None or effect.kind not in _IN_SERIES:
+        if self._is_large and line is None:
+            self._at.pop(call.pid, None)  # a series without a beginning would be taken for any other one
+        elif before is None or effect.kind not in _IN_SERIES:
             self._at[call.pid] = self._begun.setdefault((shape, line), _Series(line))
         else:
             self._at[call.pid] = before.further.setdefault(shape, _Series(line))
         return line
 
     def _read_some(self, effect: Effect, folder: Path) -> Line | None:
-        times, line = self._in_a_row.get(effect.family, (0, None))
-        if not self._is_large or times < ALIKE or times % ALIKE == 0:
-            read = self._read(effect.call.pid, effect.call.process)
-            read = read and _relative(read, folder)
-            times, line = times if read == line else 0, read
-        self._in_a_row[effect.family] = times + 1, line
+        key = effect.call.pid, effect.family
+        times = self._in_a_row[key]
+        self._in_a_row[key] += 1
+        if self._is_large and times > ALIKE and times % ALIKE:
+            return None
+        line = self._read(effect.call.pid, effect.call.process)
+        line = line and _relative(line, folder)
+        if line != self._last.get(key, line):
+            self._in_a_row[key] = 1
+        self._last[key] = line
         return line
 
     def notes(self) -> list[str]:

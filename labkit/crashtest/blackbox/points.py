@@ -283,7 +283,7 @@ def choose(
     alike: Mapping[str, Hashable] = {},
     with_cut: bool = False,
 ) -> list[Point]:
-    """Return the most important crash points of a run, at most `most`, in the order in which the run reaches them.
+    """Return the `most` most important crash points of a run, or all, in the order in which the run reaches them.
 
     `effects` are the system calls of the run, and `shown` has the names of those that changed the rows that the reader
     returned. Calls whose names differ only in numbers form a family. A crash point has one of four kinds:
@@ -297,19 +297,20 @@ def choose(
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
     rank. If sums are equal, points of rarer families come first. The last point between each two lines of Python has a
     sum of at most 1, or of 2, 3, ... if three, six, ... other such points come later in the run; it comes before the
-    other points with this sum. The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files:
-    points before calls on these come after all others. Of points whose names have equal values in `alike`, only the
-    most important one is chosen.
+    other points with this sum. So has the last point between each two calls of one helper function, whose effects have
+    the same line and other callers; these points are counted apart. The argument `last` has the masked paths, such as
+    `offsets/<n>`, of unimportant files: points before calls on these come after all others. Of points whose names have
+    equal values in `alike`, only the most important one is chosen.
 
     With `with_cut`, one more point is chosen if none of the others cuts a write: the most important point within the
-    last row of a text, or else within another write. It shows whether the program appends to what a cut write left.
-    Writes to SQLite's journals and write-ahead logs do not count, because SQLite withstands a cut there.
+    last row of a text, which shows whether the program appends to a torn row, or else within another write. Writes to
+    SQLite's journals and write-ahead logs do not count, because SQLite withstands a cut there.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
     chosen = ordered[:most]
-    if with_cut and not any(point.cut for point in chosen):
-        cut = [point for point in ordered if point.cut and ranking.may_harm(point)]
+    cut = [point for point in ordered if point.cut and ranking.may_harm(point)]
+    if with_cut and not any(point in chosen for point in cut):
         chosen += sorted(cut, key=lambda point: point.kind_of_cut != LAST_ROW)[:1]
     return sorted(chosen, key=lambda point: point.number)
 
@@ -378,29 +379,41 @@ class Importance:
             for rank, point in enumerate(_by_rank(group)):
                 # The first two ranks of deciding effects come before the first rank of all others.
                 ranks[point] = (self._is_last(point), rank + importance, size[family], importance, point.number)
-        # Later ones come first: at the end of a batch, the work is published and noted.
-        latest = sorted(self._between_lines(places), key=lambda point: -point.number)
-        for place, point in enumerate(latest):
-            rank = 1 + place // _LINES
-            ranks[point] = min(ranks[point], (self._is_last(point), rank, -point.number, 1, point.number))
+        lines, calls = self._between_lines(places)
+        for between in (lines, calls):  # apart, so that the many calls of a helper do not displace other points
+            # Later ones come first: at the end of a batch, the work is published and noted.
+            for place, point in enumerate(sorted(between, key=lambda point: -point.number)):
+                rank = 1 + place // _LINES
+                ranks[point] = min(ranks[point], (self._is_last(point), rank, -point.number, 1, point.number))
         return sorted(ranks, key=ranks.__getitem__)
 
     def may_harm(self, cut: Point) -> bool:
-        """Return whether the write that is cut at a point is one of the program's own, to an important file."""
-        return not self._is_last(cut) and not self._effects[cut.effect].where.endswith((JOURNAL, LOG))
+        """Return whether the file whose write is cut at this point is important, and no log of a database of SQLite."""
+        where = self._effects[cut.effect].where
+        databases = {each.where for each in self._effects.values()}
+        is_log = any(where.endswith(log) and where.removesuffix(log) in databases for log in (JOURNAL, LOG))
+        return not self._is_last(cut) and not is_log
 
     def _is_last(self, point: Point) -> bool:
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
-    def _between_lines(self, places: Iterable[Point]) -> Iterable[Point]:
-        """Return, for each two lines of Python that make neighbouring calls, the last point between such calls."""
-        between: dict[tuple[Hashable, Hashable], Point] = {}
+    def _between_lines(self, places: Iterable[Point]) -> tuple[set[Point], set[Point]]:
+        """Return the last point between each two lines of Python that make neighbouring calls.
+
+        The second set has the last point between each two calls of one helper, which differ only in the lines that call
+        it.
+        """
+        lines: dict[Hashable, Point] = {}
+        calls: dict[Hashable, Point] = {}
         for each in places:
             one, other = each.line_before, each.line
             is_whole = not each.cut and each.name != EXIT and self._effects[each.effect].kind is not CallKind.SYNC
-            if one is not None and other is not None and one.stack != other.stack and is_whole:
-                between[one.stack, other.stack] = each
-        return between.values()
+            if one is not None and other is not None and is_whole:
+                if one.stack[0] != other.stack[0]:
+                    lines[one.stack[0], other.stack[0]] = each
+                elif one.stack != other.stack:
+                    calls[one.stack, other.stack] = each
+        return set(lines.values()), set(calls.values())
 
     def _family(self, point: Point) -> str:
         if point.name == EXIT:
@@ -773,9 +786,11 @@ class Recoveries:
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
+        tried = {point.name: point for point in self._recoveries}
         for family in sorted(repeated, key=lambda name: name not in self._showing):
-            for first in self._at(family, self._healthy):
-                if first not in self._recoveries or self._ranking.of(first) > 1:
+            for place in self._at(family, self._healthy):
+                first = tried.get(place.name)
+                if first is None or self._ranking.of(first) > 1:
                     continue
                 later = [each for each in self._at(family, self._recoveries[first]) if each.name != first.name]
                 if later:

@@ -110,9 +110,8 @@ class PipelineRun:
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
-    files: RunFiles = field(default_factory=RunFiles)
-    is_large: bool = False
-    """Whether there may be thousands of effects. Then files are not compared, and not every line of Python is read."""
+    files: RunFiles | None = field(default_factory=RunFiles)
+    """Compares the files before each effect with those at the run's start; None if nobody needs this."""
     altered: list[str] = field(default_factory=list)
     """The files that the reader itself changed when it read after the last crash, as by a database's recovery."""
 
@@ -243,13 +242,12 @@ class Harness:
         log.touch()
         changes, exits = self.outside.changes(), ask is not None or (at is not None and at.name == EXIT)
         with self.outside.observed(changes, run.made_outside):
-            lines = self.lines.of_another_start(is_large=run.is_large) if run.starts or run.is_large else self.lines
+            lines = self.lines.of_another_start() if run.starts else self.lines
             execution = self._execution(run, watch or self.starter(is_first=not run.starts, exits=exits), lines)
             execution.at, execution.ask, execution.note, execution.fault = at, ask, changes, fault
             execution.late = late
             # In the run without a crash labkit must not read files, because it observes who reads them.
-            is_compared = ask is None and not self.settings.unwatchable and not run.is_large
-            execution.files = run.files if is_compared else None
+            execution.files = run.files if ask is None and not self.settings.unwatchable else None
             start = execution.run({MARK: self.mark}, log)
             changes.whole = start.over in (Over.ENDED, Over.COMPLETE)
         run.starts.append(start)
