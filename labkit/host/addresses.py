@@ -35,8 +35,8 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 def required_cache_folder(what: str, otherwise: str = "") -> Path:
     """Return labkit's folder in the user's cache. Raises `ServiceUnavailable` for a user without a home folder.
 
-    The error's message says that `what` (a plural, such as "the jars of Kafka") need the folder. It tells the user to
-    set XDG_CACHE_HOME, or to do what the text `otherwise` says.
+    The error's message begins with `what`, a plural such as "The jars of Kafka", which need the folder. The message
+    tells the user to set XDG_CACHE_HOME, or to follow the advice in `otherwise`.
     """
     folder = cache_folder()
     if folder is None:
@@ -49,7 +49,7 @@ def required_cache_folder(what: str, otherwise: str = "") -> Path:
 
 
 def note(service: str) -> Path | None:
-    """Return the path of the file with the address of labkit's own `postgres` or `kafka`; None without home folder."""
+    """Return the file with the address of labkit's own server (`postgres` or `kafka`); None without a home folder."""
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 

@@ -32,7 +32,7 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path for the class-data archive of this Java and these jars; None without a home folder."""
+    """Return the path for the class-data archive (AppCDS) of this Java and these jars; None without a home folder."""
     folder = cache_folder()
     return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 

@@ -25,7 +25,7 @@ def keep_to_one(number: int) -> None:
 
 
 def let_use_all(process: int) -> None:
-    """Let a child process run on all processors again, which `keep_to_one` forbade; `process` is the child's id.
+    """Undo `keep_to_one` for the child process with the id `process`: let it run on all processors again.
 
     Call this before the child starts its own threads.
     """

@@ -173,7 +173,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def explained(path: Path) -> Iterator[None]:
     """Turn an `OSError` in the `with` block into an error of labkit, whose message names a file and a remedy.
 
-    The file is `path`, or the one that the `OSError` names. Raises `InvalidInput` if the user should choose another
+    The message names `path` if the `OSError` names no file. Raises `InvalidInput` if the user should choose another
     path, for example because of a missing permission, and `JobFailed` for other problems, such as a full disk.
     """
     try:

@@ -101,7 +101,7 @@ def find_uv() -> list[str] | None:
 
 
 def pip_command() -> list[str]:
-    """Return the command that starts pip for this Python; without pip, the command that starts pip by uv.
+    """Return the command that runs pip for this Python; if pip is not installed, uv runs a pip of its own.
 
     Raises `ServiceUnavailable` if neither pip nor uv is installed.
     """

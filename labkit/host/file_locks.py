@@ -14,10 +14,10 @@ _LOCKS = _PROCESSES / "locks"
 
 
 def write_locks(folders: Iterable[Path]) -> frozenset[str]:
-    """Return the exclusive locks that processes hold on files below these folders, as texts.
+    """Return the exclusive locks that processes hold on files below these folders, one text for each lock.
 
-    Each text has the process, the device, the inode and the locked range. The set is empty if the kernel does not list
-    locks. Locks of processes whose open files this user may not see are missing.
+    A text contains the process, the device, the inode and the locked range. The set is empty if the kernel does not
+    list locks. Locks of another user's processes may be missing, because labkit may not see their open files.
     """
     try:
         listed = [line.split() for line in _LOCKS.read_text(encoding="ascii").splitlines()]
@@ -31,10 +31,11 @@ def write_locks(folders: Iterable[Path]) -> frozenset[str]:
 
 
 def _open_inodes(process: str, below: tuple[str, ...]) -> Iterator[int]:
-    """Yield the inodes of files that a process has open and whose path begins with one of `below`.
+    """Yield the inodes of a process's open files, but only of files whose path begins with one of the texts `below`.
 
-    `process` is a process id from /proc/locks. If there is no such process, yield the inodes for all processes: the
-    process may have ended, or the id is -1, which the kernel shows for a lock of an open file description.
+    `process` is a process id from /proc/locks. If no process has this id, yield the inodes for all processes. The
+    process may have ended, or the id may be -1, which the kernel shows for a lock that belongs to an open file
+    description instead of a process.
     """
     # Looks at open files, not at all files in the folders: there may be 100,000, and each effect calls this function.
     one = _PROCESSES / process

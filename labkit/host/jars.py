@@ -58,7 +58,7 @@ class JarSet:
     def find(self, java: Java, folder: Path | None = None) -> Path:
         """Return the folder with the verified jars; if there is no such folder, download the jars.
 
-        Raises `ServiceUnavailable` if that fails, or if a jar does not have the expected SHA-256 sum.
+        Raises `ServiceUnavailable` if the download fails, or if a jar does not have the expected SHA-256 sum.
         """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
@@ -136,7 +136,7 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Download a Maven package, and if `transitive` its dependencies, into `aside/jars`; return Ivy's output."""
+    """Download a Maven package (if `transitive`, with its dependencies) into `aside/jars`; return Ivy's output."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",

@@ -94,7 +94,7 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer requests until the session is empty or must be killed; return the call at which `decide` said KILL."""
+        """Answer requests until all processes end or must be killed; return the call at which `decide` said KILL."""
         tick_at, end_at = 0.0, math.inf
         while True:
             for message in self._messages():

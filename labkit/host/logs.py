@@ -12,7 +12,7 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of an input log in JSON Lines, such as `{"word": "hello"}`. Its offset is its number, from 0."""
+    """A line of an input log in JSON Lines, such as `{"word": "hello"}`. A line's offset is its number, from 0."""
 
     word: str
 

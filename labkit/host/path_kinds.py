@@ -30,7 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The type of an option whose value is a file. The path becomes absolute, so that it is valid in every folder."""
+    """The type of an option that names a file. The path becomes absolute, independent of the working folder."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()
@@ -48,7 +48,7 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The type of an option whose value is a folder, with its links resolved; if `present`, it must exist."""
+    """The type of an option that names a folder. Symbolic links are resolved. If `present`, the folder must exist."""
 
     annotation = str
 

@@ -53,7 +53,7 @@ class Line(NamedTuple):
 
     @property
     def stack(self) -> tuple[tuple[str, int], ...]:
-        """This line and those that called its function, as pairs of file and number, the innermost first."""
+        """This line and the lines in `callers`, as pairs of file and line number, the innermost first."""
         return (self.file, self.number), *self.callers
 
     def __str__(self) -> str:
@@ -114,11 +114,11 @@ def _threads(process: int) -> list[Any]:
 
 @cache
 def _keep_memory() -> None:
-    """Let malloc keep the memory that a reading frees, for the next one.
+    """Make malloc keep freed memory, so that the next reading of stacks is faster.
 
-    PyStack copies whole stacks, of 8 MB each. By default glibc takes new memory for them from the kernel each time, so
-    that a reading of a driver of Spark takes 28 ms instead of 10. It costs up to about 100 MB of memory, and
-    holds for the whole process.
+    PyStack copies whole stacks, of 8 MB each. By default glibc takes new memory from the kernel for each copy, and it
+    takes 28 ms instead of 10 to read the stacks of a Spark driver. The setting holds for the whole process, and costs up
+    to about 100 MB of memory.
     """
     with suppress(OSError, AttributeError):  # other C libraries have no such function
         mallopt = ctypes.CDLL(None).mallopt
@@ -147,7 +147,7 @@ def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None
     """Return the innermost line of user code in `frames` (outermost first); None if no frame has user code.
 
     User code belongs neither to a library nor to labkit. Relative file names refer to `folder`. `own` says whether the
-    frames are those of the stopped thread itself; the result has it as its field `own`.
+    frames are those of the stopped thread itself, and becomes the result's field `own`.
     """
     found = []
     for frame in reversed(list(frames)):

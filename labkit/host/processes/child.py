@@ -33,7 +33,7 @@ After `Struck` and `AwaitsKill`, the supervisor sends another event, which says 
 
 
 class SupervisedDriver:
-    """A running Spark driver and its supervisor, which kills the driver; both are dead after the `with` block."""
+    """A Spark driver, and the supervisor process that watches and kills it; both are dead after the `with` block."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -66,7 +66,7 @@ class SupervisedDriver:
             self._end_by_force()
             raise JobFailed(
                 f"the supervisor (process {self._supervisor.pid}) did not end its driver within {END_PATIENCE:.0f} s, "
-                "perhaps because it was suspended. labkit killed both; continue the run with "
+                "perhaps because the supervisor was suspended. labkit killed both processes; continue the run with "
                 "`labkit run --resume FOLDER`."
             ) from error
         finally:
@@ -92,9 +92,9 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, message: Launch | RunQueries) -> None:
-        """Send the supervisor its first message, or a waiting Spark driver the order to run queries.
+        """Send a message to the supervisor: first a `Launch`, later `RunQueries`, which it forwards to the driver.
 
-        Do nothing if the process is dead, because `events` reports its death.
+        Do nothing if the supervisor is dead, because `events` reports its death.
         """
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):

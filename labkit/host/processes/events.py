@@ -28,7 +28,7 @@ class Waits(Event, frozen=True, tag="waits"):
 class DriverStarts(Event, frozen=True, tag="driver"):
     """The process that executes a run is about to start a Spark driver.
 
-    Only observers of this process receive the event.
+    The event is not sent through a pipe: this process passes it only to its own function `tell`.
     """
 
 
@@ -57,7 +57,7 @@ class Ready(Event, frozen=True, tag="ready"):
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
-    """The Spark driver begins to execute a streaming query. Before the query starts, its sink recovers."""
+    """The Spark driver begins with a streaming query: first the query's sink recovers, then the query starts."""
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):

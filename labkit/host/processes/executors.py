@@ -64,7 +64,7 @@ class Executors:
         """Wait, at most `GONE_SECONDS`, until all executors have ended, and return how they ended.
 
         `outlived` has the ids of the executor processes that were still alive when the driver was dead. The result
-        lists them, and also the processes that did not end in time.
+        contains these ids, and also the ids of processes that did not end in time.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

@@ -24,8 +24,8 @@ def own_python(*words: str) -> list[str]:
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry.
 
-    Such an entry makes Python import modules from the working folder, which may contain a learner's submission. If the
-    folder has a `sitecustomize.py`, Python already ran this file when it started; the error prevents all later imports.
+    Such an entry makes Python import modules from the working folder, which may contain a learner's submission. The
+    error prevents this, except for a `sitecustomize.py` in the folder, which Python already ran when it started.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

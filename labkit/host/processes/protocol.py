@@ -154,7 +154,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The message by which a runner tells a supervisor what to run; the supervisor passes it on to the driver."""
+    """The message by which a runner (a process that executes a run) tells a supervisor how to start a driver."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""

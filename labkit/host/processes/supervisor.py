@@ -71,7 +71,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver has ended or must end; return the type of the last event."""
+        """Forward events and orders until the driver has ended or must end; return the type of event to report."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -98,7 +98,7 @@ class Supervisor:
     def _pass_on(self) -> type[Ending] | None:
         """Forward events of the driver to the runner.
 
-        If the driver has ended or must end, return the type of the event that will report its end, otherwise None.
+        Return None if the driver goes on. If it has ended or must end, return the type of the event to report.
         """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)

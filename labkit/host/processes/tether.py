@@ -30,7 +30,7 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A guard's message that it could not start its server or other resource, with the reason."""
+    """The message of a guard process (see `tethered`) that it could not start its resource, with the reason."""
 
     because: str
 

@@ -44,13 +44,13 @@ class Service(Protocol):
         """Return the name by which users call the server: `postgres` or `kafka`."""
 
     def up(self) -> Status:
-        """Start the server unless it runs, and wait until it answers; raises `ServiceUnavailable` if it never does."""
+        """Start the server unless it runs, and wait until it answers. Raises `ServiceUnavailable` if it does not."""
 
     def status(self) -> Status:
         """Return whether the server runs, and where, without changing anything."""
 
     def down(self) -> Status:
-        """Stop the server unless it is the user's own, keep its data, and return its state."""
+        """Stop the server, keep its data, and return its state. A server of the user's own is not stopped."""
 
     def stop(self) -> Stopped:
         """Make labkit's own server shut down cleanly, as for an upgrade, and wait for its end.

@@ -130,7 +130,7 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Shut the broker down cleanly.
 
-        Raises `ServiceUnavailable` if labkit has to kill the broker, as it always does with a tethered one.
+        Raises `ServiceUnavailable` if labkit has to kill the broker. A broker created as `tethered` is always killed.
         """
         pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):

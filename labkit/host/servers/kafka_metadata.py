@@ -15,7 +15,7 @@ _BODY = struct.pack(">hhih6si", _METADATA, _VERSION, _CORRELATION, len(b"labkit"
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:
-    """Return host and port from a text `host:port`. Raises `InvalidInput`, which names the option `where`."""
+    """Return host and port from a text `host:port`. For another text, raises `InvalidInput`, which names `where`."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidInput(
@@ -26,7 +26,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int) -> bool:
-    """Return whether a Kafka broker answers within two seconds and is ready, as its list of brokers shows."""
+    """Return whether a Kafka broker is ready: it answers within two seconds, and its list of brokers is not empty."""
     try:
         with socket.create_connection((host, port), timeout=2) as connection:
             connection.sendall(struct.pack(">i", len(_BODY)) + _BODY)

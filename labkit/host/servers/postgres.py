@@ -54,8 +54,8 @@ With `mmap`, shared memory is in files of the server's folder, so that none rema
 class PostgresService:
     """A PostgreSQL server whose data, socket and log are in one folder.
 
-    Created without a folder, it is the server that the user names in `LABKIT_POSTGRES`, or else labkit's own server in
-    the user's cache.
+    An object created without a folder stands for the user's server in `LABKIT_POSTGRES`, if this variable is set,
+    otherwise for labkit's own server in the user's cache.
     """
 
     name: ClassVar[str] = "postgres"
@@ -152,7 +152,7 @@ class PostgresService:
     def _socket(self) -> Path:
         """Return the folder of the server's socket.
 
-        It is in the server's folder, unless its path there would be too long for a Unix socket.
+        The folder is inside the server's folder, or in `short_place()` if that path is too long for a Unix socket.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:

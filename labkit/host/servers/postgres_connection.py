@@ -158,7 +158,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Run a `with` block in a transaction: after an exception ROLLBACK, otherwise COMMIT, which waits for the disk."""
+    """Run a `with` block in a transaction: BEGIN before the block, COMMIT after it, or ROLLBACK if it fails."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -173,7 +173,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 def explained(connection: Connection, place: str) -> Iterator[None]:
     """Turn psycopg's error in the `with` block into labkit's error with a remedy; `place` is the server's address.
 
-    An error without a remedy, which only a mistake in labkit's SQL can cause, is raised unchanged.
+    An error for which labkit knows no remedy, such as a mistake in labkit's own SQL, is raised unchanged.
     """
     try:
         yield

@@ -65,10 +65,10 @@ class Ahead:
     ) -> WatchedRun:
         """Call `decide` before each further system call of the command, as `labkit.host.syscalls.watching.watch` does.
 
-        As soon as every call is intercepted, this method calls `begin`, which must tell the waiting command to
-        continue. If `is_done` returns True, the method returns and the command runs on. Its system calls then wait for
-        no decision, until `watch` is called again. If the method ends for any other reason, such as the answer KILL, it
-        kills the command. The other arguments are as in `labkit.host.syscalls.watching.watch`.
+        Once this method can watch the calls, it calls `begin`, which must tell the waiting command to continue. When
+        `is_done` returns True, the method returns, and the command runs on without decisions until the next call of
+        `watch`. If the method ends for any other reason, such as the answer KILL, it kills the command. The other
+        arguments are as in `labkit.host.syscalls.watching.watch`.
         """
         goes_on = False
         try:

@@ -110,9 +110,9 @@ class WatchedRun:
 
 
 class Watcher(Protocol):
-    """A function that watches a command's calls, as `labkit.host.syscalls.watching.watch` does.
+    """The type of functions that watch a command's system calls, such as `labkit.host.syscalls.watching.watch`.
 
-    Instead of starting the command, the function may use one that was started in advance.
+    Another function of this type may watch a command that was started in advance.
     """
 
     def __call__(

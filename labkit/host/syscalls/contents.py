@@ -35,9 +35,9 @@ class Contents:
     """Determines the effect that an intercepted system call would have: which bytes it would write, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool, protecting: bool) -> None:
-        """Prepare to interpret the system calls of one command, whose writes to the file `output` do not count.
+        """Prepare to interpret the system calls of one command. Its writes to the file `output` are ignored.
 
-        With `wanted`, each effect includes the bytes that the call would write. `protecting` says that the kernel also
+        If `wanted`, each effect includes the bytes that the call would write. `protecting` says whether the kernel also
         intercepts `mprotect` and `pkey_mprotect`, which can make mapped memory writable.
         """
         state = output.stat()
@@ -85,7 +85,7 @@ class Contents:
     def copy(self, tracee: Tracee, source: Place, target: Place, most: int) -> Interpretation:
         """Return the effect of a `sendfile` or similar call, which copies at most `most` bytes.
 
-        Raises `WillFail` if the target appends, because the kernel then refuses the call.
+        Raises `WillFail` if the target was opened with O_APPEND, because the kernel then refuses the call.
         """
         (descriptor, offset), (source_descriptor, start) = target, source
         opened, origin = tracee.opened(descriptor), tracee.opened(source_descriptor)
@@ -120,7 +120,8 @@ class Contents:
     ) -> tuple[int, bool]:
         """Return the file offset at which a write begins, and whether the write also syncs its bytes to the disk.
 
-        `offset` is the offset that the call names, or None. `flags` are the call's RWF_* flags.
+        `offset` is the call's argument; None for a call, such as `write`, that writes at the descriptor's position.
+        `flags` are the call's RWF_* flags.
         """
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)

@@ -131,8 +131,8 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
     """Send the message of an intercepted call, and cut the connection when the server's answer arrives.
 
-    Return the number of bytes sent, or a negative errno. The second value says why the answer was not lost; it is empty
-    if the answer was lost.
+    Return two values: the number of bytes sent, or a negative errno, and a text. The text says why the answer was not
+    lost; it is empty if the answer was lost.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"

@@ -62,7 +62,7 @@ def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Interpretat
 
 
 def bind(tracee: Tracee, place: int, size: int) -> Interpretation:
-    """Return the effect of binding a Unix socket to a path: a file, which outlives the process. None for other sockets.
+    """Return the effect of binding a Unix socket to a path, which creates a file; None for any other socket.
 
     The socket's address has `size` bytes at `place` in the memory of the process.
     """

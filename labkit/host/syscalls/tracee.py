@@ -60,7 +60,7 @@ class Opened(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """The position at which a descriptor reads or writes next, and what its flags allow or demand."""
+    """The position at which a descriptor reads or writes next, and the flags with which its file was opened."""
 
     position: int
     appends: bool
@@ -112,7 +112,7 @@ class Tracee:
         return int.from_bytes(self.exactly(address, 8), "little")
 
     def position(self, address: int) -> int | None:
-        """Return the file position stored at `address`, which is an argument of a call; None for a null pointer."""
+        """Return the file position stored at `address`, a pointer among a call's arguments; None for a null pointer."""
         return self.number(address) if address else None
 
     def text(self, address: int) -> str:

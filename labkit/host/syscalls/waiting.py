@@ -59,7 +59,7 @@ _WAITS = {
 
 
 def others_can_go_on(thread: int, process: int) -> bool:
-    """Return whether any thread of the watched program can do something although `thread` is held in a system call.
+    """Return whether another thread of the watched program can go on while `thread` is held in a system call.
 
     `process` is the held thread's process. The program is everything that the guard, a child of the calling process,
     has started. A thread that sleeps, computes, or waits with a timeout or for a server can go on. A thread that is
@@ -92,7 +92,7 @@ def _tasks(process: int, but: int) -> Iterator[Path]:
 
 
 def _activity(task: Path) -> str:
-    """Return the text of a thread's system call, or `RUNNING`, if the thread can go on by itself; otherwise ''."""
+    """If a thread can go on by itself, return its system call as text, or `RUNNING` without a call; otherwise ''."""
     try:
         call = (task / "syscall").read_text().strip()
         state = (task / "stat").read_text().rpartition(")")[2].split()[0]

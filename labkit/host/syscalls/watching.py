@@ -164,7 +164,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen when its delay is over; kill the command if its time after SIGTERM is over."""
+        """Let a delayed call happen when its delay is over; kill the command when its time after SIGTERM is over."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
