@@ -74,7 +74,7 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Mark the stage `planned` as done if the batch's `offsets/N` exists; return whether this call did so."""
+        """Mark the stage `planned` as done once the batch's `offsets/N` exists; return whether this call marked it."""
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)

@@ -17,9 +17,9 @@ from labkit.runs.scenario.crashes import Crashes
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return a dict from the name of each field of the crash panel to a pair: the field, and the option that it sets.
+    """Return a dict from the name of each field of the crash panel (a form in a notebook) to the field and its option.
 
-    `of` is the class that declares the options. A field comes after all fields that restrict its values.
+    `of` is the class that declares the options. In the dict, a field comes after all fields that restrict its values.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -32,7 +32,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """One value for each field of the crash panel; all values fit each other. Create it with `choose`."""
+    """One value for each field of the crash panel, a form in a notebook; all fit each other. `choose` creates it."""
 
     words: Mapping[str, str]
     """The value of each field as text; an empty text means the default."""
@@ -100,8 +100,8 @@ def choose(**words: object) -> Choice:
 def _fitting(wanted: Mapping[str, str]) -> Choice:
     """Return a choice with a value for each field of the crash panel, in the order of the fields.
 
-    A field gets its value in `wanted` if that fits the fields before it, otherwise its default if that fits, otherwise
-    the first value that fits.
+    A field gets the first of these values that fits the fields before it: the value in `wanted`, the field's default,
+    and then all values that the field may have.
     """
     scenario = Scenario()
     words, names = {}, {}

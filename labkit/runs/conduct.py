@@ -296,7 +296,7 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that no crash needed; remove the temporary folders of drivers that were kept warm."""
+        """End standby drivers that no crash needed; remove the folders of drivers taken from `setup.warm`."""
         for warm in self._warm:
             warm.remove()
         while self._standbys:

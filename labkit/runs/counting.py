@@ -41,17 +41,17 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return all correct values of each row that may have more than one, as a dict from offset to values.
+        """Return a dict from offset to all correct values, for rows of which more than one value is correct.
 
-        For example, a row with a looked-up value may have several.
+        For example, a price that the job looks up may be edited during the run.
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """Yield the rows of a store, each with the offset of its expected row.
 
-        In most jobs a row has this offset already, so this method yields the rows unchanged. A subclass overrides it if
-        its job writes other numbers: `Totals` finds the expected row by line number and word.
+        Here the rows are yielded unchanged, because in most jobs a row has this offset already. A subclass overrides
+        this method if its job writes other numbers: `Totals` finds the expected row by line number and word.
         """
         yield from rows
 
@@ -81,7 +81,7 @@ class Ones(RunningCounts):
 class Prices(RunningCounts):
     """The expected output of the job `shop`: for every order the price of its item.
 
-    During the run somebody edits the list of prices `edits` times, and each time raises every price by 1.
+    During the run labkit edits the list of prices `edits` times, and each edit raises every price by 1.
     """
 
     def __init__(self, path: Path, edits: int) -> None:

@@ -27,7 +27,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that lists a run's options, except those in `but`, in a function's signature and docstring.
+    """Return a decorator that adds all options of a run except `but` to a function's signature and docstring.
 
     The function must take `**options`. `help()` and tab completion read the signature and the docstring.
     """

@@ -160,8 +160,8 @@ def note_committed(run: Run) -> None:
 def record_crash(run: Run, ending: events.Ending, before: BatchLogs) -> None:
     """Check the proof that the driver was killed at its failpoint, record the crash, and inject the `--between` fault.
 
-    `ending` is the supervisor's report of the driver's death, and `before` contains the batches that were planned and
-    finished when the driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
+    `ending` is the supervisor's report of the driver's death. `before` has the batches that were already planned
+    or finished when the driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.

@@ -52,8 +52,8 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """Inject the scenario's fault, such as a restart of the server, and return its proof for the evidence file.
 
-    The fault `falsify-group` uses `crashes`, the number of crashes so far, to choose a wrong position. Raises
-    `JobFailed` if the fault had no effect.
+    The fault `falsify-group` commits wrong offsets to Kafka's consumer group; `crashes`, the number of crashes so far,
+    decides which. Raises `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}

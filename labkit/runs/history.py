@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a visible row or, if `reading` is set, a read of the store at this moment."""
+    """One line of a run's history file: a visible row or, if `reading` is set, a moment at which a reader looked."""
 
     reading: str | None = None
     offset: int = 0
@@ -52,10 +52,10 @@ class Recording:
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Yield the rows of a store in the order in which they became visible, and between them the reads of the store.
+        """Yield a store's rows in the order in which they became visible, and a `Reading` whenever a reader looked.
 
-        A `Reading` stands for a moment at which a reader could read all rows yielded before it; the last one is named
-        `end`. `numbered` (`Count.numbered`) gives each row the offset of its expected row.
+        The reader could then see all rows that are yielded before the `Reading`. The last `Reading` is named `end`.
+        `numbered` (`Count.numbered`) gives each row the offset of its expected row.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)

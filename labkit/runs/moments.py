@@ -76,12 +76,12 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write a file that says when each row became visible; return the explanation and the exposure of the run.
+    """Write a file that says when each row became visible; return a more precise explanation, and the exposure.
 
-    The returned explanation is a copy of `explanation`. If `explanation.row` is set, the copy also says how many
-    seconds after the start of the run this row became visible. The exposure says for how long readers could have read
-    wrong values. `expected` are the rows that the run should output, `shown` has the times of each visible row in
-    `rows`, and `hidden` are the rows that were hidden at the end.
+    The returned explanation also says how many seconds after the start of the run the row `explanation.row` became
+    visible, if this row and the time are known. The exposure says for how long readers could have read wrong values.
+    `expected` are the rows that the run should output, `shown` has the times of each visible row in `rows`, and
+    `hidden` are the rows that were hidden at the end.
     """
     now = time.time()
     bounds = frame(run, now)

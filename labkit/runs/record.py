@@ -105,7 +105,7 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return the last value of every key as JSON in UTF-8; None if there are so few that the verdict lists them.
+    """Return the last value of every key as JSON in UTF-8; None for up to `MOST_KEYS` keys, which the verdict lists.
 
     The keys are sorted and there are no spaces, so that other programs can compute the SHA-256 digest in the verdict.
     """

@@ -91,9 +91,9 @@ class Run:
     def waits_for_lines(self) -> bool:
         """Return whether the server for the socket source may send lines now, so that all of them are in one batch.
 
-        The first driver plans an empty batch, and gets its lines halfway between two later planning times. A later
-        driver first repeats the killed driver's batch. It must have its lines before it plans the next batch, because a
-        source without lines has an offset below 0, and Spark would stop with "Offsets committed out of order".
+        The first driver begins with an empty batch. It gets its lines afterwards, halfway between two planning times. A
+        later driver first repeats the killed driver's batch. It needs its lines before it plans the next batch: without
+        lines, a source has an offset below 0, and Spark would stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()

@@ -37,8 +37,8 @@ class Plans:
         """Choose the interval at which Spark plans batches for this driver's query, and store it in `checkpoint`.
 
         The process that sends the lines reads the interval there. The interval must be longer than the start of the
-        query, which is slow on a busy machine. Therefore it is at least three times the time that this process took to
-        start the session `spark`.
+        query, which is slow on a busy machine. Therefore it is at least three times the time from the start of this
+        process to the start of the Spark context.
         """
         import psutil
 

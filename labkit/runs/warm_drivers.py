@@ -73,7 +73,7 @@ class WarmDriver:
     def is_usable(self) -> bool:
         """Whether the driver works and was started with the environment variables that this process has now.
 
-        Otherwise the driver could write to other servers than this process.
+        With other variables, such as LABKIT_KAFKA, the driver could write to other servers than this process.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
@@ -101,10 +101,7 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Raised to stop a wait for permission to start a driver, because nobody needs the driver any more.
-
-    Permission is necessary if LABKIT_TURNS limits the number of simultaneous runs.
-    """
+    """Raised to leave the queue of LABKIT_TURNS (the limit on simultaneous runs), as no driver is to be started now."""
 
 
 class WarmDrivers:

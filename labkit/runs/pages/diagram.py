@@ -53,7 +53,7 @@ def of_folder(path: Path) -> tuple[str, Diagram]:
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
     """Return the space-time diagram of a run: time lines of driver, checkpoint and outside reader, and their events.
 
-    `crashes` has the evidence of each crash, and `events` the visible rows with the readings between them.
+    `crashes` has the evidence of each crash. `events` has the visible rows, and the moments at which a reader looked.
     """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0

@@ -32,7 +32,7 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 class Square(NamedTuple):
     """One cell of the grid: a crash of one sink at one failpoint, and its verdict.
 
-    `run` is the name of a real run's folder, or the text of a simulated trace, which `labkit.lab.show` accepts.
+    `run` is the name of the run's folder, or for a simulated run its trace as a text that `labkit.lab.show` accepts.
     """
 
     cell: Cell
@@ -88,7 +88,7 @@ class VerdictGrid(Shown):
     def html(self, beside: str = "") -> str:
         """Return the grid as an HTML table.
 
-        `beside` is the URL of the folder with the real runs, so that their cells can link to their reports.
+        For a grid of real runs, each cell links to its run's report; `beside` is the URL of the folder of these runs.
         """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the requirement that the scenario plans a crash, for options that have no effect without one.
+    """Return the requirement of an option that has no effect without a crash: the scenario must plan a crash.
 
     `when` is a clause for the error message, such as `it takes effect after a crash`.
     """
@@ -23,7 +23,7 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the scenario's job is in `STATEFUL`: the lab's stateful processor keeps its counts.
+    """Return the requirement of an option for stateful jobs: the scenario's job must be in `STATEFUL`.
 
     `may` is the end of the error message. It says what only such jobs may do, such as `change the number of tasks`.
     """
@@ -78,7 +78,7 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if the Spark master has too few cores, or if it is given for the job `socket`."""
+    """Raise `InvalidInput` if labkit does not support the Spark master for this job, or if it has too few cores."""
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
