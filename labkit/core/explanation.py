@@ -55,8 +55,8 @@ READ_AND_ABORTED = "is read although its transaction was aborted"
 class Explanation:
     """Whether a run without failures could show readers the same rows and, if not, a proof that it could not.
 
-    The proof is an event that no such run contains: a row that became visible, or a reading of the whole store. If
-    every event is possible, the proof is a record that is missing or still hidden at the end of the history.
+    The proof is the first event (a row that became visible, or a reading of the whole store) that no such run contains.
+    If there is no such event, the proof is a record that is missing or still hidden at the end of the history.
     """
 
     exists: Outcome
@@ -206,7 +206,7 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why a failure-free run cannot show a row of record `index` here, although its value is right."""
+        """Return why a failure-free run cannot show a row of record `index` now, although the row's value is right."""
 
     @abstractmethod
     def _first_missing(self) -> int:
@@ -223,8 +223,7 @@ class _Watch(ABC):
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows that are still hidden at the end, and note the first of them whose record readers never saw.
 
-        Exhaust the iterator `events` before this one. When this one is exhausted as well, `explanation` returns the
-        result.
+        Consume `events` first, and then this iterator to its end; only after that does `explanation` have a result.
         """
         for row in self._history.hidden:
             looked = bool(self._events)

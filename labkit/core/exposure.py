@@ -96,8 +96,8 @@ class Exposure:
     def sentence(self) -> str:
         """Return a sentence, without full stop, about the key that showed a wrong value for the longest time.
 
-        If no key showed a wrong value, the sentence is about the key whose right values were hidden for the longest
-        time.
+        If no key showed one, the sentence is about the key with the most records that never appeared or, if all
+        records appeared, about the key whose right values were hidden for the longest time.
         """
         worst = self.worst()
         if worst is None:
@@ -121,7 +121,7 @@ class Exposure:
         return f"{least if least == most else f'{least} to {most}'} {unit}"
 
     def to_json(self) -> dict[str, object]:
-        """Return, for JSON, the durations of the keys that were wrong for the longest time, at most `MOST_KEYS` keys.
+        """Return, for JSON, the durations of at most `MOST_KEYS` keys: those that were wrong for the longest time.
 
         An unknown duration is null.
         """
@@ -164,8 +164,8 @@ def exposure(
     """Return for each key how long readers could see a wrong value, and how long right values were hidden from them.
 
     `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading. `keyed`
-    means that a row replaces the earlier rows of its key (upserts). `ready` is a dict from offset to the time when the
-    record's row was first complete in the store. `held` are complete rows that are still invisible at the end. All
+    means that a row replaces the earlier rows of its key (upserts). `ready` maps the offset of a record to the time at
+    which the store first had a complete row of it. `held` are complete rows that are still invisible at the end. All
     times are in `unit`.
     """
     earliest = ready or {}
@@ -216,7 +216,7 @@ class _Place(NamedTuple):
 class _Key(ABC):
     """The rows of one key that a reader sees now, and how long the key's values have been wrong or hidden so far.
 
-    An argument `place` is the position of a row's record among its key's records; -1 if no input explains the row.
+    In the methods, `place` is the position of a row's record among the records of the key; -1 if no record fits.
     """
 
     due: int = 0
@@ -240,9 +240,9 @@ class _Key(ABC):
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
         """Note for how long a row was held back: from its completion in the store until readers could see it.
 
-        `sight` says when `row` became visible. `earliest` is a dict from offset to the time at which the first row of
-        the record with this offset was complete. Of each record, only the first row with the right value counts, and
-        only if readers could not see this row at once.
+        `sight` says when `row` became visible. `earliest` maps the offset of a record to the time at which the store
+        first had a complete row of it. Only the first right row of each record counts: it must be committed and have
+        the right value. A row that readers could see at once was not held back.
         """
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
@@ -252,7 +252,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply the change that `sight` shows. If it makes the rows of the key wrong, or right again, note its time."""
+        """Apply the change that `sight` shows, and keep account of how long the rows of the key are wrong."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             if self.is_wrong:

@@ -153,9 +153,10 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Note as unseen the record of a hidden row: `row` is still in an open transaction at the end.
+        """Note the record of a hidden row as unseen: the transaction of `row` is still open at the end.
 
-        A record with an effect is unseen only if an older or unexplained value replaced it. Call this after all events.
+        If another row of the record took effect, the record is unseen only if an older or unexplained value replaced
+        that row. Call this after all events.
         """
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
@@ -164,7 +165,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """Note the lost records. Call this after all rows and readings have been processed."""
+        """Note the lost records. Call this last, after all events and hidden rows."""
         for record in self.record.values():
             # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):

@@ -182,10 +182,10 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note the anomaly that readers saw `row` before its commit or despite its abort.
+        """Note that readers saw `row` before its commit or despite its abort; return True if it was aborted.
 
-        Return whether the row was aborted, because an aborted row has no effect on the final rows. `index` is the index
-        of the row's expected record, or -1 if there is none.
+        The caller needs this because an aborted row has no effect on the final rows. `index` is the index of the row's
+        expected record, or -1 if there is none.
         """
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
@@ -203,9 +203,10 @@ class _Tally:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Note as unseen the record of a hidden row: `row` is still in an open transaction at the end.
+        """Note the record of a hidden row as unseen: the transaction of `row` is still open at the end.
 
-        A record with an effect is unseen only if an older or unexplained value replaced it. Call this after `settle`.
+        If another row of the record took effect, the record is unseen only if an older or unexplained value replaced
+        that row. Call this after `settle`.
         """
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
@@ -218,8 +219,9 @@ class _Tally:
     def lose(self) -> None:
         """Note the lost records: those that are missing at the end and that `hide` has not noted as unseen.
 
-        A record is missing if it has no effect or, with upserts, if the last effect of its key is older or unexplained.
-        Without any row or reading in the history, nobody looked, so no record is lost. Call this last.
+        If rows are appended, a record is missing if none of its rows took effect. With upserts, it is missing if the
+        last row of its key is older or unexplained. If the history has no row or reading, nobody looked, so no record
+        is lost. Call this last.
         """
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:

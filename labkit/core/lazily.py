@@ -11,8 +11,8 @@ T = TypeVar("T")
 class Lazily(UserDict[str, T]):
     """A mapping from names to objects, which imports the module of an object when the object is first looked up.
 
-    `modules` maps each name to a module. In each module, the object has the same name, `attribute`. Listing the names
-    imports nothing.
+    `modules` maps each name to the module of its object. In every module, the object's name is `attribute`. A list of
+    the names needs no import.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:

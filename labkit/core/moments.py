@@ -64,8 +64,8 @@ _ANY = {step.point: step for step in _OF_ANY}
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
     """Return the nine failpoints (crash points) of a micro-batch in the order in which a sink passes them.
 
-    Without a strategy, the order is that of `NAMES`. Some sinks do not pass every failpoint. A failpoint that the sink
-    does not pass comes after its predecessor in `NAMES`.
+    Without a strategy, the order is that of `NAMES`. Some sinks do not pass every failpoint; the result contains the
+    others as well, each after all failpoints that precede it in `NAMES`.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]
@@ -83,9 +83,9 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key for `point`: failpoints in `passed` keep their order.
+    """Return a sort key for `point`. Failpoints in `passed`, which the sink passes, keep their order.
 
-    Any other failpoint comes after those failpoints in `passed` that precede it in `NAMES`.
+    A failpoint that the sink does not pass comes after all failpoints in `passed` that precede it in `NAMES`.
     """
     names = list(NAMES)
     number = names.index(point)

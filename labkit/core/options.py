@@ -101,7 +101,7 @@ class Option(Generic[ValueT]):
 
     @property
     def default_word(self) -> Word:
-        """Return the default in the form in which users type it; None if there is none or other options decide it."""
+        """Return the default as users type it; None if there is no such text, or if other options decide it."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:

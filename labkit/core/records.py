@@ -32,7 +32,7 @@ def word_counts(words: Iterable[str]) -> Iterator[Record]:
 
 
 class Visibility(StrEnum):
-    """The state of the transaction of a row that readers saw: committed, undecided when they saw it, or aborted."""
+    """Whether readers saw a row after its commit, before its commit, or despite the abort of its transaction."""
 
     COMMITTED = "committed"
     """Read after its transaction committed, or written outside of any transaction."""

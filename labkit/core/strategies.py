@@ -117,7 +117,7 @@ class StrategyFacts:
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """Return the step of this strategy at the failpoint `point`, or None if its micro-batches never pass it."""
+        """Return the step of this strategy at the failpoint `point`; None if the strategy never passes it."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 

@@ -54,9 +54,9 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. If a record is lost because
-    an older value replaced its row (`overwritten_by`), these two fields describe the replaced row. Any other lost
-    record has no row, so `batch` is the planned batch, and `incarnation` is None.
+    `batch` and `incarnation` say which micro-batch and which driver process wrote the row. A record may be lost because
+    an older value replaced its row: then the two fields describe the replaced row, and `overwritten_by` the row that
+    replaced it. For any other lost record, `batch` is its planned batch, and `incarnation` is None.
 
     Other fields are None if they do not apply. `earlier` is the first occurrence of a duplicate. If a value jumped back
     (a regression), `to_value` is the older value that followed `from_value`. `moment` names the reading that saw an
