@@ -12,7 +12,7 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The rows that a sink's store must contain after a run, and the form in which the reader returns them."""
+    """The rows that a sink's store must contain after a run, and the form in which the user's reader returns them."""
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -27,10 +27,10 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return what a sink's store must contain: its input rows, and the form in which the reader returns them.
+    """Return what a sink's store must contain: the input of its query, in the form that the user's reader returns.
 
     labkit recognises the form from `read`, the rows that the reader returned after a run without a crash. Raises
-    `InvalidInput` if these have neither ids nor, for each key, the sum of its amounts.
+    `InvalidInput` if the rows in `read` have no ids, unless they are pairs (key, sum of the key's amounts).
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):

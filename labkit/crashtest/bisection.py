@@ -24,7 +24,7 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a package in the range of a bisection. Only `versions` are tested: final ones, not yanked."""
+    """A package's versions within a bisection's range; only `versions` (no pre-releases, not yanked) are tested."""
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the ends of a range `FIRST..LAST`, None for one left out. Raises `InvalidInput` for any other text."""
+    """Return both ends of a range `FIRST..LAST`, None for a missing end. Raises `InvalidInput` for any other text."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: this is not a range; write one, as in 1.18.0..1.31.0.")
@@ -86,9 +86,9 @@ def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
     `sides` maps the index of each tested version to its test result; None is an inconclusive result. The bisection
-    tests both ends of the range first. From an end, it goes on inwards until a version has a conclusive result.
-    Then it goes through the conclusive results in the order of their versions, takes the first two successive ones that
-    differ, and tests the untested version nearest to the middle between their versions.
+    tests both ends of the range first. If an end is inconclusive, it tests the next version inwards, until a result is
+    conclusive. Of the conclusive results, it then takes the oldest two neighbours that differ, and tests the untested
+    version nearest to the middle between them.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -137,9 +137,9 @@ class Trial:
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
     """Return the result of testing one version, from the JSON `report` and the exit `code` of its crash test.
 
-    `day` is the version's release date. The `side` of the result is the text by which versions are compared. If
-    `expected` names a guarantee, this text says whether the pipeline met it. Otherwise it names the best guarantee that
-    the test leaves possible, such as `at best at-least-once`, with `stuck, ` before it if the pipeline was stuck.
+    `day` is the version's release date. A bisection compares versions by the `side` of their results, which is a text.
+    If `expected` names a guarantee, the side says whether the pipeline met it. Otherwise the side is the best guarantee
+    that the test leaves possible, such as `at best at-least-once`, or `stuck, at best ...` if a run was stuck.
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -172,7 +172,7 @@ class Change(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the two versions with different results are adjacent; then the later version brought the change."""
+        """Whether the two versions with different results are adjacent, so that the later one brought the change."""
         return not self.undecided and not self.untried
 
     @property

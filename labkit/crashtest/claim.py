@@ -56,7 +56,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """The guarantee that a crash test claims; its text has a qualifier, such as `not refuted`, if not all was tried."""
+    """The guarantee that a crash test claims, with a qualifier such as `not refuted` if the test left something out."""
 
     strength: Strength
     at_best: Guarantee
@@ -87,7 +87,7 @@ class Claim:
 
     @property
     def meaning(self) -> str:
-        """What the words of this claim mean, as a sentence without full stop; empty if they say it themselves."""
+        """A sentence, without full stop, that explains the words of this claim; empty if they need no explanation."""
         if self.is_stuck:
             return "a start fails again and again; the rest concerns the rows that could be read until then"
         if self.strength is Strength.REFUTED:
@@ -209,10 +209,10 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 
 
 def _proves(result: Result) -> bool:
-    """Return whether the result of a run with a fault counts; if not, the run proves nothing.
+    """Return whether a run with a fault proves anything, from its result.
 
-    A run whose result is unknown proves nothing. A run without harm proves nothing either if a sync failed, the command
-    ignored that, and labkit could not remove the unsynced bytes, as a disk may do after a failed sync.
+    A run with an unknown result proves nothing. After a failed sync, a disk may lose the unsynced bytes. If the command
+    ignored the failure and labkit could not imitate this loss, only a run that did harm proves something.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

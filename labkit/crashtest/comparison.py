@@ -26,7 +26,7 @@ class ClaimPart(Struct, frozen=True):
 
 
 class CoveragePart(Struct, frozen=True):
-    """The numbers of crash points and of directed runs (which a complete test also needs), and how many were tried."""
+    """How many crash points and directed runs (such as crash loops) there are, and how many of each were tried."""
 
     found: int
     tried: int
@@ -37,7 +37,7 @@ class CoveragePart(Struct, frozen=True):
 
     @property
     def served(self) -> int:
-        """The number of points that have a run, or that leave the files as one with a run does."""
+        """The number of crash points that were tried, or that leave the same files as one that was tried."""
         return self.tried + self.alike
 
 
@@ -149,7 +149,7 @@ class Comparison:
 
     @property
     def _tried_less(self) -> bool:
-        """Whether the later test lacks a run of the earlier test that might have shown a weaker guarantee."""
+        """Whether the later test tried less than the earlier one, so that it may have missed a weaker guarantee."""
         assert self.before is not None
         was, now = self.before.claim, self.after.claim
         if was.at_best is Guarantee.NONE or now.strength is Strength.COMPLETE:

@@ -88,7 +88,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the settings class for a pipeline or for a sink, whichever the options `words` name; None if neither."""
+    """Return the settings class for the subject (a pipeline or a sink) that the options `words` name; None if none."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind

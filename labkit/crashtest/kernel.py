@@ -95,7 +95,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """For how many seconds to repeat a start that did nothing: 0, because one start of Spark processes all rows."""
+        """0 seconds: labkit never repeats a start that did nothing, because one start of Spark processes all rows."""
         return 0.0
 
     @property
@@ -117,15 +117,15 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the paths, with ids and numbers masked, of Spark's own files that neither begin nor end a batch."""
+        """Return the masked paths, such as `offsets/<n>`, of Spark's own files that neither begin nor end a batch."""
         own = [each for each in effects if self._is_of_engine(each)]
         return frozenset(each.where for each in own if not self._begins_or_ends_batch(each))
 
     def immaterial(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of the checkpoint's folders, and of drafts, which Spark renames once written.
+        """Return the masked paths of folders and drafts in the checkpoint, which make no difference to a later start.
 
-        A start of Spark makes a folder only if it is missing, and reads no draft. Source: `HDFSMetadataLog`, and
-        `CheckpointFileManager.generateTempFilename`.
+        Spark makes a folder only if the folder is missing. A draft is a file that Spark renames once it is written;
+        Spark never reads it. Source: `HDFSMetadataLog`, and `CheckpointFileManager.generateTempFilename`.
         """
         own = [each for each in effects if self._is_of_engine(each) and not each.call.target]
         drafts = (each for each in own if each.kind is CallKind.MKDIR or _DRAFT.fullmatch(Path(each.call.path).name))
@@ -141,10 +141,10 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return, in a tuple, the batch that a crash before `crashed_at` interrupts; () if there is none.
+        """Return, in a tuple, the number of the batch that a crash before the effect `crashed_at` interrupts, or ().
 
-        A crash interrupts a batch if `crashed_at` or a later call of the batch changes a file of the sink. Messages to
-        servers and lines of code do not count, because nobody knows whether they change anything.
+        The crash interrupts a batch if this effect, or a later one of the same batch, changes a file of the sink.
+        Messages to servers and lines of code do not count, because labkit cannot tell whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -179,7 +179,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Convert `wanted`, the settings for the test of a sink, to settings for the test of a Spark job with this sink.
+    """Turn `wanted`, the settings of a sink's test, into settings for the test of a plain Spark job with this sink.
 
     `adapter` is the interface through which Spark calls the sink, and `jars` are additional jars for Spark. The
     description of the job and its input are written to the folder `place`.
@@ -248,9 +248,9 @@ def kernel_campaign(
 ) -> Iterator[Campaign]:
     """Provide the crash test of a Spark sink, in a `with` block.
 
-    If system calls cannot be intercepted, the test kills between lines of Python. With `only_lists`, the caller needs
-    only the list of crash points, so no Spark session starts in advance. The environment variable LABKIT_TURNS may
-    limit how many tests run on this machine at a time; if so many already run, this test first waits.
+    If system calls cannot be intercepted, the test kills the job between lines of Python code. With `only_lists`, the
+    caller needs only the list of crash points, so no Spark session starts in advance. If the environment variable
+    LABKIT_TURNS limits how many tests run on this machine at a time, this test first waits for its turn.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

@@ -108,8 +108,8 @@ class Ledger:
     def coverage(self, pairs: Collection[str], directed: Collection[str], found: int) -> Coverage:
         """Return how much of the crash test has been tried.
 
-        `found` is the number of crash points. `pairs` has the ids of all possible runs with a second crash, and
-        `directed` those of the runs that a complete test needs in addition to the runs with one crash.
+        `found` is the number of crash points. `pairs` are the ids of all possible runs with a second crash. `directed`
+        are the ids of the runs, such as crash loops, that a complete test needs in addition to runs with one crash.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

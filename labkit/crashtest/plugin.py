@@ -88,7 +88,7 @@ class CrashTests:
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform two runs, which show the crash points to try, and add a pytest test for each run."""
+        """Perform the first one or two runs, which show the crash points to try, and add pytest tests for all runs."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.configured import configured, demanded, requested
@@ -165,7 +165,7 @@ class CrashTests:
 
 
 class CrashTest(pytest.Item):
-    """One pytest test of a crash test: it compares runs, or the final guarantee, with the user's demand."""
+    """One pytest test of the plugin: it checks some runs, or the final guarantee, against the user's demand."""
 
     def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
@@ -183,8 +183,8 @@ class CrashTest(pytest.Item):
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
     """Perform runs; fail if one is weaker than `expected`, violates a property in `also`, or proves nothing.
 
-    Some runs have a fault that no sink needs to withstand; they only show a condition of the guarantee. If such a run
-    violates a property, the test is skipped and does not fail.
+    A run with a fault that no sink needs to withstand (`Group.CONDITION`) only shows on what condition the guarantee
+    holds. If such a run violates a property, the test is skipped and does not fail.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

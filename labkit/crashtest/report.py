@@ -249,13 +249,13 @@ def _by_reason(results: Sequence[Result]) -> dict[str, list[str]]:
 
 
 def _first(ids: Sequence[str]) -> str:
-    """Return the first ids, of which at least one and at most `SHOWN`, as many as fit into two lines."""
+    """Return, as text, as many of the first ids as fit into two lines, but at least one and at most `SHOWN`."""
     shown = next((n for n in range(SHOWN, 1, -1) if len(", ".join(ids[:n])) < 2 * (WIDTH - INDENT - SHOWN)), 1)
     return ", ".join(ids[:shown]) + (f", ... ({len(ids)} runs)" if len(ids) > shown else "")
 
 
 def _row(name: str, value: str) -> str:
-    """Return a labelled line of the text report; a long value goes on below itself, unless it is a command."""
+    """Return a labelled line of the text report; a long value is wrapped and indented, unless it is a command."""
     head = f"{name:<{INDENT - 1}} "
     if name == "repeat" or value.startswith("repeat: "):
         return head + value

@@ -77,11 +77,11 @@ class Rows:
         ]
 
     def divided(self, batches: Sequence[Sequence[dict[str, Any]]]) -> "Rows":
-        """Return `Rows` with these `batches`; like the present rows, they count as generated or as the user's own."""
+        """Return `Rows` with these `batches`; they count as generated, and not as the user's own, if these rows do."""
         return Rows(batches, generated=self.generated)
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return a list with the range of row ids of each batch; [] unless the ids increase from batch to batch."""
+        """Return the range of row ids of each batch, in a list; [] if the ids do not increase from batch to batch."""
         spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
@@ -126,7 +126,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 def read_rows(path: Path, batches: int) -> Rows:
     """Read the user's rows from a JSON Lines file, and divide them into `batches` batches.
 
-    Raises `InvalidInput` if a line is no row with an id of its own, or if there are too few rows.
+    Raises `InvalidInput` if a line is not a row with an id, if two rows have the same id, or if there are too few.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -165,7 +165,7 @@ def _row(line: str, where: str) -> dict[str, Any]:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the form of `seen`, the rows after a run without a crash. Raises `InvalidInput` for any other form."""
+    """Return the form of `seen`, the rows after a run without a crash. Raises `InvalidInput` if it is unsuitable."""
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput(
@@ -173,8 +173,8 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
             )
         if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
             raise InvalidInput(
-                "the reader returns the number of rows of each key, which does not show which rows are there; return "
-                "(key, sum of amounts) instead: labkit chooses amounts so that no two sets of rows have the same sum."
+                "the reader returns the number of rows of each key, which does not show if they are the right rows; "
+                "return (key, sum of amounts) instead: no two sets of the rows that labkit makes have the same sum."
             )
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
@@ -199,7 +199,7 @@ def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -
 
     Each key of the Counter is a record whose offset is the row's id, or -1 for a row without an id. `shape` is the form
     of the rows. If the reader returned sums (`Shape.SUMS`), the Counter says how often each input row in `expected` was
-    added to its sum. A remainder of a sum that no such rows explain becomes a record with the offset -1.
+    added to its sum. If these rows do not explain the whole sum, the rest of it becomes a record with the offset -1.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -47,8 +47,7 @@ class Life(NamedTuple):
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
     """Convert the readings of one run into a history for the judge.
 
-    `delivered` are the input rows that Spark passed to the sink. A batch counts as planned only if one of them belongs
-    to it.
+    `delivered` are the input rows that Spark passed to the sink. A batch without such a row does not count as planned.
     """
     known, keyed = rows.expected(), shape is Shape.LAST
     readings = [(sample, row_counts(sample.seen, shape, known)) for sample in samples]

@@ -192,10 +192,10 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return those `effects` that Python workers make in tasks of Spark, which Spark repeats if a worker dies.
+    """Return the effects of Python workers in tasks of Spark. If a worker dies, Spark repeats the whole task.
 
-    Syncs are left out, because they change no file. So are the calls of the Python process in which the driver runs the
-    `commit` of a data source, because Spark does not repeat a commit.
+    Syncs are left out, because they change no file. The calls in the `commit` of a data source are left out as well:
+    the driver runs them in a Python process, but Spark does not repeat a commit.
     """
     of_workers = [each for each in effects if DAEMON in each.call.words and each.kind is not CallKind.SYNC]
     return [each for each in of_workers if not each.call.words[-1].startswith(NO_TASK)]
@@ -236,7 +236,7 @@ def _end(harness: Harness, run: PipelineRun) -> None:
 def _moved(rows: Rows, batch: int) -> Rows:
     """Return the rows in other batches, as if Spark repeated the batch number `batch` with other rows.
 
-    Half of the next batch moves into `batch`. If `batch` is the last one, half of it moves into the batch before it.
+    Half of the next batch moves into `batch`. If `batch` is the last one, half of `batch` moves into the batch before.
     """
     parts = [list(each.rows) for each in rows.batches]
     source = min(batch + 1, len(parts) - 1)

@@ -161,7 +161,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many crash points, second crashes in recoveries and planned runs there are, and how many a test tried."""
+    """How many crash points, second crashes and planned runs a crash test has, and how many of each were tried."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -213,8 +213,8 @@ class Coverage:
     def extent(self) -> str:
         """How many crash points were tried, such as `12 of 83 points`.
 
-        If all were tried, the text also says what else a complete test would need: further directed runs, crashes at
-        further places within long writes, or restarts from further states.
+        If all were tried, the text also says what a complete test still lacks: directed runs (such as crash loops),
+        crashes at further places within long writes, or restarts from further states of the files.
         """
         points = f"{self.tried + self.alike} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self._every_point and self.directed_tried < self.directed:
@@ -235,7 +235,7 @@ class Coverage:
 
     @property
     def of_states(self) -> str:
-        """A clause on the states of the files from which runs restarted; empty if labkit compared no states."""
+        """A clause on how many states of the files restarts began from; empty if labkit compared no states."""
         if self.closed:
             closed = "no crash before an effect of theirs leaves another one"
             return f"restarts began from all {self.states} that are known; {closed}"
@@ -297,8 +297,8 @@ class Summary:
     def skipped(self) -> list[Result]:
         """Return the results of the planned runs that did not take place.
 
-        For example, no time was left for such a run, or its restart did not reach the point of the second crash. The
-        result contains no run with a fault (`Group.FAULT`), because the report counts these separately.
+        For example, no time was left for such a run, or its restart did not reach the point of the second crash. Runs
+        with a fault (`Group.FAULT`) are left out, because the report counts them separately.
         """
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
@@ -315,8 +315,8 @@ def summarise(
 ) -> Summary:
     """Combine the results of all runs into an outcome for each property, and a guarantee.
 
-    A property is violated if any run violates it, and otherwise unknown if any run proves nothing; runs apart from the
-    guarantee (`Group.is_apart`) do not count. Properties in `unjudged` are unknown unless violated. `faults` maps each
+    A property is violated if any run violates it. Otherwise it is unknown if it is in `unjudged`, or if a run that took
+    place proves nothing. Runs that do not count toward the guarantee (`Group.is_apart`) are ignored. `faults` maps each
     fault that the user asked for to the number of calls that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]

@@ -27,7 +27,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
 def opened(scratch: Path) -> set[str]:
-    """Return the open files and the addresses of open connections of this Unix session's Python processes, as texts.
+    """Return the files and connections (as addresses) that the Python processes of this Unix session have open.
 
     Log files, files in `scratch`, and connections between processes of the session are left out.
     """
@@ -76,5 +76,5 @@ def end(pids: list[int], seconds: float = END_SECONDS) -> Emptied:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager for a test's temporary folder; it also removes those that killed tests have left."""
+    """Return a context manager for a test's temporary folder; it first deletes such folders of killed tests."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)

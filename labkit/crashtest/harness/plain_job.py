@@ -320,8 +320,8 @@ def _cause_in_java(text: str) -> str:
 def main(verb: str, path: str, *more: str) -> None:
     """Run the job that the file `path` describes (`verb` is `run`), or start Spark and wait for such jobs (`wait`).
 
-    With `wait`, `more` is one folder. Spark keeps its temporary files there, and labkit names the next job to run in a
-    file in this folder.
+    With `wait`, `more` is the path of a folder. Spark keeps its temporary files there, and labkit writes a file into it
+    that names the next job to run.
     """
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":

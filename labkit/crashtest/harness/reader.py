@@ -270,7 +270,7 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised if the user must correct the file first, because every further call would fail in the same way.
+    """Raised if the user must correct the file, because every further call would fail in the same way.
 
     For example, the file does not define the sink or the reader, or the reader returned None instead of rows.
     """

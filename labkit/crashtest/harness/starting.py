@@ -85,6 +85,6 @@ def begin(run: Callable[[], Any], start: Start) -> Future[None]:
 
 
 def wants_writer(function: Callable[..., Any]) -> bool:
-    """Return whether the annotation of the user's function asks for a DataStreamWriter; if not, it gets a DataFrame."""
+    """Return whether the user's function, by its annotation, expects a DataStreamWriter and not a DataFrame."""
     [parameter, *_] = inspect.signature(function).parameters.values()
     return "DataStreamWriter" in str(parameter.annotation)

@@ -49,7 +49,7 @@ class WarmJob:
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
         """Start the process in `folder`, for the job that the file `job` describes.
 
-        `place` is a new folder for the process's log and for the orders that labkit gives to the process.
+        `place` is a new folder for the process's log and for the files by which labkit tells the process what to run.
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
@@ -117,11 +117,10 @@ class WarmJobs:
         self._most = 0
 
     def starter(self, *, is_first: bool, exits: bool) -> Watcher:
-        """Return a function that lets a waiting Spark process run the job, and that watches the job's system calls.
+        """Return a function that makes a waiting Spark process run the job, and that watches the job's system calls.
 
-        In the first start of a run (`is_first`), this may be a process that has already run another job. A restart
-        after a crash gets a new process, because it must find nothing in memory. `exits` demands that the process ends
-        with the job.
+        The first start of a run (`is_first`) may reuse a process in which another job has ended. A restart after a
+        crash gets a new process, because nothing may be left in memory. With `exits`, the process ends with the job.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
