@@ -19,7 +19,7 @@ VERBS = {
     "bisect": "Crash-test a pipeline with several versions of a package, and say which version changed its guarantee.",
     "compare": "Say in Markdown how two reports of a crash test differ.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs to disk.",
-    "timeouts": "Say whether a job that writes in Kafka transactions can lose data by a timeout.",
+    "timeouts": "Say whether a job that writes in Kafka transactions can lose data because of a timeout.",
     "orders": "Show what each order of a sink's writes guarantees, and a crash that breaks the guarantee.",
     "points": "List the failpoints (moments at which labkit can kill a job), and the sinks that reach each.",
     "run": "Run a word count on real Spark, kill it, restart it, and judge what readers saw.",

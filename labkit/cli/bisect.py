@@ -96,8 +96,8 @@ def bisect(context: typer.Context, *, as_json: Json = False, **words: object) ->
 
     labkit installs each version with uv or pip into its own environment in the cache; {python} in the commands stands
     for that environment's Python. It tests the oldest and the newest version first, then halves the range. Every option
-    of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version from which the pipeline
-    gives the expected guarantee, or no longer gives it.
+    of `labkit crashtest` for a pipeline is allowed. With --expect the command finds the version at which the pipeline
+    begins, or ceases, to give the expected guarantee.
 
     Exit codes: 0 a definite answer; 1 the newest version is weaker than expected; 2 no answer, or only a range of
     versions; 64 bad input; 69 no package index can be reached, or system calls cannot be watched here.

@@ -46,10 +46,10 @@ def crashtest(
     labkit kills at its system calls (Linux). The guarantee is unknown if the job writes something where the test cannot
     see it, or if a killed run proves nothing.
 
-    The report says exactly-once only after a kill at every crash point that leaves files of its own. After a sample,
-    such as --quick, it says not refuted, with the share of points tried. Exit codes: 0 done (and as expected); 1 weaker
-    than expected; 2 unknown; 64 labkit cannot test this sink, pipeline, reader or store; 69 system calls cannot be
-    watched.
+    The report says exactly-once only after a kill at every crash point; if several points leave the same files, one is
+    enough. After a sample, such as --quick, it says not refuted, with the share of points tried. Exit codes: 0 done
+    (and as expected); 1 weaker than expected; 2 unknown; 64 labkit cannot test this sink, pipeline, reader or store; 69
+    system calls cannot be watched.
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if kind_of(typed) else configured(Path("pyproject.toml"))

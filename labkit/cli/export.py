@@ -34,7 +34,7 @@ def export(
         print(text, end="")
         return 0
     if not out.parent.is_dir() or out.is_dir():
-        raise InvalidInput(f"--out {out}: this is a folder, or its folder does not exist; name another file.")
+        raise InvalidInput(f"--out {out}: this is a folder, or is in a folder that does not exist; name another file.")
     with durable.explained(out):
         out.write_text(text, encoding="utf-8")
     return 0

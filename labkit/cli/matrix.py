@@ -171,7 +171,7 @@ def _check_servers(cells: Iterable[Cell], base: Path) -> None:
             check_services(Run(scenario(cell), RunFolder(base)))
         except ServiceUnavailable as error:
             others = " ".join(f"--store {store}" for store in STORES if store != cell.store)
-            raise ServiceUnavailable(f"{error} Or run only the other stores: {others}.") from None
+            raise ServiceUnavailable(f"{error} Or leave out the store {cell.store}: add {others}.") from None
 
 
 def _code(entries: list[dict[str, Any]]) -> int:

@@ -75,8 +75,8 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     """Show what each order of the writes (plan, state, output, marker, decision) guarantees, and which crash breaks it.
 
     labkit runs no pipeline: it simulates every schedule with at most two crashes, and with --fault one other fault.
-    Exit codes with --design: 0 the design is exactly-once even if a repeated step gets other rows, 1 it is not. Exit
-    codes with --of RECORD, a record of `labkit effects`: 0 labkit finds the order of its writes, 2 it finds no order.
+    Exit codes with --design: 0 the design is exactly-once even if a repeated step gets other rows; 1 it is not. With
+    --of RECORD, a record of `labkit effects`: 0 labkit recognises the order of the recorded writes; 2 it does not.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.sim.writes import Write, word_of

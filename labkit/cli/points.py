@@ -8,7 +8,7 @@ from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:
-    """List the failpoints (moments at which labkit can kill a job), each with the batch's state and its sinks."""
+    """List the failpoints (moments for a kill of the job), each with the batch's state and the sinks that reach it."""
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:

@@ -35,7 +35,7 @@ def release(
 
     if (title or deadline) and not notebook:
         raise InvalidInput(
-            "--title and --deadline describe an assignment, but it has no notebooks yet; name some with --notebook."
+            "--title and --deadline only apply to an assignment; name the notebooks of the assignment with --notebook."
         )
     course = load(None)
     wanted = assignment.plan(notebook, course, title, deadline) if notebook else None

@@ -26,7 +26,7 @@ def timeouts(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
+    """Say whether a job that commits Kafka transactions with its checkpoints can lose data because of a timeout.
 
     By default, --transaction is one hour, as in Flink's KafkaSink, and the broker refuses that: its default maximum is
     900 s. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the timeout. A trial with --run takes

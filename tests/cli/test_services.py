@@ -99,8 +99,8 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
 def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java: Java, tmp_path: Path) -> None:
     code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
     assert (code, out) == (69, "")
-    rest = "--store files --store sqlite --store kafka"
-    assert words.endswith(f"or set LABKIT_POSTGRES to the address of your own. Or run only the other stores: {rest}.\n")
+    rest = "postgres: add --store files --store sqlite --store kafka"
+    assert words.endswith(f"or set LABKIT_POSTGRES to the address of your own. Or leave out the store {rest}.\n")
     assert not (tmp_path / "matrix").exists()
 
 
