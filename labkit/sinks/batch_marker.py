@@ -15,7 +15,7 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """A sink, common in foreachBatch, that writes the rows of a batch and its marker in one transaction."""
+    """A sink, common in foreachBatch: one transaction writes a batch's rows and a marker that the batch is done."""
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 

@@ -176,7 +176,7 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """At the start of a batch, call `reach` for the failpoint after `offsets/N` is durable and before the first row."""
+    """Call `reach` for the failpoint at the start of a batch: `offsets/N` is durable, and no row is written yet."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 

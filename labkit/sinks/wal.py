@@ -30,7 +30,7 @@ class LogSegment:
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Sync the log file to the disk and rename it to the name that all attempts at the batch share."""
+        """Sync the log file to the disk, and rename it to a name that is the same in each attempt at the batch."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -106,7 +106,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             raise JobFailed(
-                f"{path}: this write-ahead log of a batch to be committed is missing, so its rows are lost; "
+                f"{path}: this write-ahead log is missing, although its batch must be committed, so its rows are lost; "
                 "restore the file from a backup."
             ) from None
         return [self._row(line) for line in lines]
