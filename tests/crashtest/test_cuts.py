@@ -135,9 +135,9 @@ def test_the_first_part_of_the_bytes_is_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_write_that_cannot_be_cut_proves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(JobFailed, match="cannot cut the write off"):
+    with pytest.raises(JobFailed, match="could not imitate a kill within a write"):
         write_part(call(CallKind.WRITE, "/f", 10, 0, b"a" * 10))
-    with pytest.raises(JobFailed, match="cannot cut the write off"):
+    with pytest.raises(JobFailed, match="could not imitate a kill within a write"):
         write_part(call(CallKind.WRITE, "/f", 2 * PAGE, 0, None))
     with pytest.raises(JobFailed, match="had to write its first part and could not"):
         write_part(call(CallKind.WRITE, str(tmp_path / "gone"), 2 * PAGE, 0, b"a" * 2 * PAGE))

@@ -23,10 +23,10 @@ def alike(
 ) -> dict[str, Hashable]:
     """Return a value for each crash point whose files are known; points with equal values leave equal files.
 
-    `states` has the files before each of `effects`, by the effect's name. Files in `immaterial` (masked paths) are not
-    compared. A crash within a write gets a value only if the whole write leaves the files as they were, because then
-    each part of it leaves them so, too. If another thread made the call before a point, and this call seems to have
-    changed no file, the files may have been read too early. Such a point gets no value, nor does the command's end.
+    `states` maps the name of each call in `effects` to the state of the files before it. Files in `immaterial` (masked
+    paths) are not compared. Some points get no value: the command's end; points within a write, unless the whole write
+    changes no compared file; and points where the files may have been read too early, because another thread made the
+    call before the point and this call seems to have changed no file.
     """
     values: dict[str, Hashable] = {}
     unseen = 0
@@ -56,9 +56,9 @@ def _changes(state: State) -> Hashable:
 
 
 def _files(state: State, immaterial: Container[str]) -> Hashable:
-    """Return every change of the files, and the order in which they were written last; nothing in it is masked.
+    """Return the changes of all compared files, and the order in which the files were last written.
 
-    Within one start, ids and times have no reason to differ, and a second file of a kind is no leftover.
+    Contents are compared exactly, including ids and times: within one start, nothing makes them differ by chance.
     """
     compared = {path: change for path, change in state.items() if is_compared(path, immaterial)}
     written = sorted((change.written, path) for path, change in compared.items() if change.written)

@@ -289,14 +289,14 @@ class Campaign:
         return [*map(crashes_job, chosen), *loops, *later, *unread, *late]
 
     def _altered_by_reader(self) -> list[Crashes]:
-        """Return the crashes after the last of which, and not after an earlier one, the reader changed files."""
+        """Return the crashes of each run whose last crash is the first one after which the reader changed files."""
         altered = {at for at, run in self.crashed.items() if run.altered}
         return [at for at in self.crashed if at in altered and not any(at[:end] in altered for end in range(len(at)))]
 
     def _overtaken(self) -> list[Point]:
-        """Return the points of the calls that the next call could have overtaken, the most important ones first.
+        """Return the points before calls that another thread's next call could overtake, the most important ones first.
 
-        Another thread makes the next call, and could go on while this one was held.
+        In the run without a crash, other threads could go on while labkit held such a call.
         """
         effects = [each for each in self._seen.effects if each.kind not in (CallKind.SYNC, CallKind.EXIT)]
         names = {
@@ -307,7 +307,10 @@ class Campaign:
         return [each for each in self._ranking.ordered(self.points.values()) if not each.cut and each.effect in names]
 
     def later_starts(self) -> list[Job]:
-        """Return the runs with plain starts after a recovery from several crashes that left files of its own."""
+        """Return the runs that start the command again, without a crash, after a recovery from several crashes.
+
+        The recovery is one that left unusual files (see `Recoveries.ended_otherwise`).
+        """
         ended = [] if self.harness.endless else [at for at in self.recoveries().ended_otherwise() if len(at) > 1]
         return list(map(later_job, ended[: self.most.ended]))
 
@@ -432,8 +435,8 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the runs that depend on all earlier runs; with `--only` or `--since`, these are left out.
 
-        If the pipeline keeps state outside of the watched folders, also yield a job that starts no process, even with
-        these options. Its result makes the guarantee unknown.
+        If the pipeline keeps state outside of the watched folders, always yield one more job. It starts no process; its
+        only purpose is a result that makes the guarantee unknown.
         """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
@@ -479,7 +482,7 @@ class Campaign:
     def _learn_alike(self, start: Start) -> None:
         """Find the crash points that leave equal files, from a start that was killed at its end.
 
-        The run without a crash does not show this, because there the reader is called, which may change files.
+        The run without a crash does not show this, because labkit does not read the pipeline's files there.
         """
         if not (self._seen.doubts or self.harness.endless or self.settings.unwatchable):
             immaterial = self.settings.immaterial(start.effects)
@@ -613,10 +616,11 @@ class Campaign:
         return () if batches and self._was_finished(run, at) else batches
 
     def _was_finished(self, run: PipelineRun, at: str) -> bool:
-        """Return whether SQLite would read the same from the files before the call `at` as at the end of the batch.
+        """Return whether the batch was already complete when the sink was killed before the call `at`.
 
-        Then nothing of the batch was missing when the sink was killed. The run with a crash at the command's end shows
-        this. If there was none, as with `--only`, the restart does, if it left everything as it was.
+        This is so if the files, as SQLite reads them, are the same before the call as at the end of the batch. Both
+        states come from the run with a crash at the command's end. If there is no such run, as with `--only`, or if the
+        test may have missed a write, the files at the kill are compared with those at the end of a restart's batch.
         """
         if (whole := self.crashed.get((self.points[EXIT],))) is not None and not self._seen.doubts:
             states = whole.starts[0].states
@@ -650,9 +654,10 @@ class Campaign:
         return self.report()
 
     def crash_at_end(self) -> list[Result]:
-        """Perform the run with a crash at the command's end, and return its result in a list; [] if a user chose runs.
+        """Perform the run with a crash at the command's end, and return its result in a list.
 
-        Call this before `jobs`: the run shows which crash points leave equal files, so that one of them is enough.
+        Call this before `jobs`: the run shows which crash points leave equal files, so that one of them is enough. With
+        `--only` or `--since`, do nothing and return [].
         """
         if self.settings.is_selection:
             return []
@@ -673,7 +678,7 @@ class Campaign:
         return jobs
 
     def _at_the_end(self) -> int:
-        """Return how many runs may come at the end of the test: one per power cut, and those with a large batch."""
+        """Return how many jobs may come at the end: one for each point of a power cut, and those with a large batch."""
         large = 1 + self.most.large if self.further.last_names() and not self.settings.is_selection else 0
         return len(self.outages()) + large
 
@@ -732,18 +737,18 @@ class Campaign:
         yield from self._while_time(others[: max(left, 0)])
 
     def _points_left(self) -> list[Point]:
-        """Return the crash points that have no run yet, but of those that leave equal files at most one."""
+        """Return the crash points still to be tried; of several points that leave equal files, one is enough."""
         tried, proven = {each.id for each in self.results}, self._proven()
         left = (point for name, point in self.points.items() if name not in tried)
         return one_of_each((point for point in left if self.alike.get(point.name) not in proven), self.alike)
 
     def _proven(self) -> set[Hashable]:
-        """Return the values in `alike` of the points at which a crash proved something."""
+        """Return the values in `alike` of the crash points that were tried and whose run has a known result."""
         proven = (each.id for each in self.results if each.group is Group.CRASH and not each.unknown)
         return {self.alike[name] for name in proven if name in self.alike}
 
     def _like_others(self) -> int:
-        """Return the number of crash points without a run that leave the files as a point with a run does."""
+        """Return how many crash points need no run, because they leave the same files as a point that had a run."""
         tried = {each.id for each in self.results if not each.unknown}
         proven = self._proven()
         return sum(value in proven for name, value in self.alike.items() if name not in tried)
@@ -771,9 +776,9 @@ class Campaign:
         return any(each.stuck or each.guarantee not in kept for each in self.results if not each.group.is_apart)
 
     def new_states(self, *, unread: bool = False) -> list[Job]:
-        """Return runs that restart, after several crashes, from files from which no other run restarted.
+        """Return runs with several crashes that leave the files in a state from which no run has restarted yet.
 
-        With `unread`, nobody reads before the end of the run. These runs matter if the reader itself changes files.
+        With `unread`, these runs call the reader only at their end. This matters if the reader itself changes files.
         """
         made = {each.id.removeprefix(UNREAD) for each in self.results if each.id.startswith(UNREAD) == unread}
         found = self.recoveries(unread=unread).new_states(made)
@@ -814,7 +819,8 @@ class Campaign:
         kind = name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:
             raise InvalidInput(
-                f"--only {name}: this run injects a fault; add --fault {kind}, without which the test injects none."
+                f"--only {name}: this run injects a fault; add --fault {kind}, because labkit injects only the faults "
+                "that this option names."
             )
         # If several points are at the line, the first one counts.
         first = name.removeprefix(LATER_AFTER).removeprefix(UNREAD).partition(THEN)[0]

@@ -18,7 +18,7 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return, for each system call of a run, the sync that makes its effect survive a power cut; None without one."""
+    """Return, for each system call of a run, the sync after which its effect survives a power cut, or None."""
     syncs: list[Effect | None] = [None] * len(effects)
     waiting: dict[str, list[int]] = {}
     """The effects that no sync has covered yet, by the file or folder that must be synced."""

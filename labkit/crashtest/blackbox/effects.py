@@ -89,7 +89,7 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def _is_present(day: str) -> bool:
-    """Return whether a date can be the day of this test, in some time zone; any other date belongs to the data."""
+    """Return whether a date is today's date in some time zone; any other date is a part of the user's data."""
     return day.replace("-", "") in _days_around(int(time.time()) // _DAY)
 
 
@@ -167,9 +167,9 @@ class Effect:
 
 
 def _labels(folders: Sequence[Path]) -> dict[Path, str]:
-    """Return how each of these folders is called in names, by its name, or, if two names are equal, by its path.
+    """Return the label of each folder in the names of calls: the folder's name or, if two names are equal, its path.
 
-    The path begins at the folder that contains all of them. A single folder needs no label.
+    The path is relative to the folder that contains all of these folders. The label of a single folder is empty.
     """
     if len(folders) < 2:
         return dict.fromkeys(folders, "")
@@ -180,7 +180,7 @@ def _labels(folders: Sequence[Path]) -> dict[Path, str]:
 
 
 class Namer:
-    """Names the system calls of a run, which must come in order, because the names contain running numbers."""
+    """Gives names to the system calls of a run. Pass it the calls in order, because names contain running numbers."""
 
     def __init__(
         self,
@@ -194,12 +194,12 @@ class Namer:
     ) -> None:
         """Prepare to name the system calls that concern the watched `folders`.
 
-        `ignored` are patterns of files and servers that do not belong to the pipeline. The name of a call usually has
-        a masked path, in which a placeholder replaces the number of a file: `offsets/<n>` for `offsets/3`. `numbered`
-        are the masked paths for which names keep the number, because the order of these files differs from run to run.
-        `earlier` are the calls of earlier starts, whose process ids are masked as well, because file names may contain
-        them. Paths in the folder `unnamed` appear without the folder's name. `mask_more` masks parts of paths first,
-        such as names that only comparing two runs shows to be random.
+        `ignored` are patterns of files and servers that do not belong to the pipeline. In the name of a call, the path
+        is usually masked: a placeholder replaces the number of a file, as in `offsets/<n>` for `offsets/3`. The masked
+        paths in `numbered` keep the number, because the order of these files differs from run to run. `earlier` are
+        the calls of earlier starts; their process ids are masked as well, because file names may contain them. Paths
+        in the folder `unnamed` appear without the folder's name. `mask_more` is applied to each path first. It masks,
+        for example, random names, which labkit recognises by comparing two runs.
         """
         self._folders = list(dict.fromkeys(folder.resolve() for folder in folders))
         self._labels = _labels(self._folders)
@@ -271,7 +271,7 @@ class Namer:
     def ids(self, path: str) -> tuple[bytes, ...]:
         """Return the UUIDs and hexadecimal ids in a path, without the path of its watched folder.
 
-        Parts that `mask_more` masks are no ids, even if chance makes one look like an id.
+        Parts that `mask_more` replaces do not count, even if they happen to look like ids.
         """
         return ids_in(os.fsencode(self._mask_more(self._inside(path) or "")))
 
@@ -287,10 +287,10 @@ def named_again(effects: Iterable[Effect], namer: Namer) -> list[Effect]:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths, such as `offsets/<n>`, whose files are perhaps not always written in the same order.
+    """Return the masked paths, such as `offsets/<n>`, whose files may be written in another order in the next run.
 
-    Their numbers were out of order, or several threads of a process wrote the files. So the running number of a call
-    (`#2`) could mean another file in each run.
+    In this run, their numbers did not ascend, or several threads of a process wrote the files. So the running number
+    of a call (`#2`) could mean another file in each run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

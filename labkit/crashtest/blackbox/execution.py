@@ -69,7 +69,7 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return for how many seconds a command that never ends must make no durable effect before it counts as done.
+        """Return after how many seconds without a durable effect labkit asks whether an endless command is done.
 
         `begun` says whether the command has already made a durable effect.
         """
@@ -107,7 +107,7 @@ class Starter(Protocol):
     def __call__(self, *, is_first: bool, exits: bool) -> Watcher:
         """Return the function that starts the pipeline's command and watches it.
 
-        `is_first` says that this is the first start of a run. `exits` demands that the process ends when its job has
+        `is_first` says that this is the first start of a run. With `exits`, the process must end when its job has
         ended.
         """
 
@@ -292,8 +292,8 @@ def write_part(call: Call, kind: str = "") -> None:
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "labkit cannot cut the write off after the planned byte, because its bytes differ from those in the run "
-            "without a crash or could not be read, so this run proves nothing; repeat the test"
+            "labkit could not imitate a kill within a write, because its bytes could not be read or differ from those "
+            "in the run without a crash, so this run proves nothing; repeat the test"
         )
     try:
         with Path(call.path).open("r+b") as file:
@@ -309,7 +309,7 @@ def write_part(call: Call, kind: str = "") -> None:
 def reached(start: Start, at: Point) -> bool:
     """Return whether a start of the pipeline was killed at its crash point `at`.
 
-    At the end of a command that never ends by itself, the result is True if all rows were there when labkit killed it.
+    A command that never ends by itself counts as having reached its end (`exit`) once all rows are there.
     """
     if start.watched.held is not None:
         return True

@@ -47,7 +47,7 @@ def shown(text: str) -> str:
 def total(value: Any) -> Total | None:
     """Return the row `value` as a `Total` if its columns are a text and a positive whole number; otherwise None.
 
-    A number in a column `id` names the row, and counts nothing.
+    A row with a number in a column `id` is no total, because this number is the row's name.
     """
     if isinstance(value, dict) and not isinstance(value.get("id", ""), str):
         return None
@@ -68,7 +68,7 @@ def key(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The rows that a pipeline should produce, in the user's order, and the form in which the reader returns them."""
+    """The rows that a pipeline should produce, in the user's order, and the form of the rows that are read."""
 
     values: tuple[Any, ...]
     shape: Shape
@@ -166,10 +166,10 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput`, because the reader's rows (`read`) and the expected rows (`values`) have none in common.
+    """Raise `InvalidInput`, because no row that the reader returned (`read`) is an expected row (`values`).
 
-    Do nothing if the rows are totals (a name and a number, such as a count; `shape` says so) and the reader returned an
-    expected name. Then only the numbers are too small, as after a loss of rows.
+    Totals (rows of a name and a number, such as a count; `shape` says whether the rows are totals) are an exception: if
+    the reader returned an expected name, do nothing. The numbers are then only too small, as after a loss of rows.
     """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small

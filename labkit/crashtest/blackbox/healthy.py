@@ -310,7 +310,10 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _name_again(harness: Harness, start: Start) -> None:
-    """Name the effects of the run without a crash with what labkit has learned about the names of files since."""
+    """Give the effects of the run without a crash new names, because labkit has learned more about the files since.
+
+    For example, it may know by now which parts of file names are random, and which files are written in any order.
+    """
     harness.numbered = frozenset()
     if harness.random:
         start.effects = named_again(start.effects, harness.namer())

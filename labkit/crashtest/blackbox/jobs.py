@@ -41,8 +41,8 @@ def later_job(crashes: Crashes) -> Job:
     """Return the run that crashes at these points, recovers, and then starts the command again a few times.
 
     The test waits `--pause` seconds before the first of these starts, so that a lease or a record of finished work may
-    expire. Before the second one, it sets the access times of all files back. This reveals a job that relies on access
-    times, although many file systems do not record them; a kill cannot reveal it.
+    expire. Before the second one, it sets the access times of all files back. This reveals what no kill can: that the
+    job relies on access times, which many file systems do not record.
     """
 
     def perform(harness: Harness, run: PipelineRun) -> None:
@@ -67,9 +67,9 @@ def later_job(crashes: Crashes) -> Job:
 
 
 def set_access_times_back(folders: Sequence[Path]) -> int:
-    """Set the access time of every file that was read since its last change to a time before that change.
+    """Make every file in `folders` that was read since its last change look unread, and return the number of files.
 
-    Returns the number of these files, which lie in `folders` or below.
+    To this end, the file's access time is set to one second before the change.
     """
     changed = 0
     for path in {path for folder in folders for path in folder.rglob("*")}:
@@ -113,7 +113,7 @@ def unread_job(crashes: Crashes) -> Job:
 
 
 def late_job(at: Point) -> Job:
-    """Return the run in which the call at `at` is held back until the other threads have gone on; then all is killed.
+    """Return the run that holds the call at `at` back until the other threads have gone on, and then kills the command.
 
     In the run without a crash, this call came before calls of other threads. But these threads did not wait for it, so
     on a busy machine their calls may come first.

@@ -39,8 +39,9 @@ class Lines:
     def __init__(self, read: Callable[[int, int], Line | None] = line_of, *, is_large: bool = False) -> None:
         """`read` takes the ids of a thread and its process, and returns the line that the thread executes, or None.
 
-        With `is_large`, for starts with thousands of effects, not every line is read. After `ALIKE` effects of one
-        family in a row that had the same line, only every `ALIKE`-th effect of the family gets a line.
+        With `is_large`, lines are read less often, because there may be thousands of effects. A family of effects has
+        names that differ only in numbers. Once `ALIKE` effects in a row of one family had the same line, only every
+        `ALIKE`-th effect of the family gets a line.
         """
         self._read = read
         self._is_large = is_large

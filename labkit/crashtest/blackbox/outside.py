@@ -43,7 +43,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders. Each of these uses shows that the file is state."""
+    """How a later start used a file outside of the watched folders; each use is a sign that the file holds state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -206,12 +206,12 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used the file `path`, which it did not read; None if the file need not be state.
+        """Return how a start used the file `path` without reading it; None if nothing suggests that the file is state.
 
-        A start uses a file in two ways. It changes the file again, or it leaves the file alone although a start from
-        nothing makes it: perhaps the start looked for the file's name. The second way counts only with `again`, which
+        Either the start changed the file again. Or it left the file alone, although starts that do not find the file
+        make it; so perhaps the start checked whether the file exists. This second use counts only with `again`, which
         says that an earlier start of the same run made the file, and that this start came to its end without opening
-        it.
+        the file.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:

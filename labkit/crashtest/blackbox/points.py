@@ -202,13 +202,13 @@ BORDERS = 3
 def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: a dict from the place's name to a number of bytes.
 
-    This is the number of bytes that reach the file. Three places are borders between memory pages, because Linux may
-    end the write of a killed process there. Text with a row per line has two more: at the end of a row, and within the
-    last row. They imitate page borders, because a border could lie there if the text began at another offset of the
-    file.
+    The number says how many bytes of the write reach the file. Three places are borders between memory pages, because
+    Linux may end the write of a killed process there. If the write is a text with one row per line, there are two more
+    places: the end of a row, and a place within the last row. A page border could lie there if the text began at
+    another offset of the file.
 
-    A write within one page has only the two places in its text. It has none at all if it begins at offset 0 or is an
-    aligned block, because then its offset is the same in every run.
+    A write within one page crosses no border, so only the two places in a text are left. Even these are left out if
+    the write begins at offset 0 or is an aligned block, because then its offset is the same in every run.
     """
     pages = borders(call)
     places = {}
@@ -295,12 +295,16 @@ def choose(
 
     Points of the same kind and family get ranks: 0 for the last of them in the run, 1 for the first, 2 for the second,
     and 3, 4, ... in random order for the others. The most important points are those with the smallest sum of kind and
-    rank. If sums are equal, points of rarer families come first. The last point between each two lines of Python has a
-    sum of at most 1, or of 2, 3, ... if three, six, ... other such points come later in the run; it comes before the
-    other points with this sum. So has the last point between each two calls of one helper function, whose effects have
-    the same line and other callers; these points are counted apart. The argument `last` has the masked paths, such as
-    `offsets/<n>`, of unimportant files: points before calls on these come after all others. Of points whose names have
-    equal values in `alike`, only the most important one is chosen.
+    rank. If sums are equal, points of rarer families come first.
+
+    Some points between two different lines of Python move up: for each pair of lines of which one makes a call and the
+    other the next call, the last point between such calls. Of these points, the three that come last in the run get a
+    sum of at most 1, the three before them a sum of at most 2, and so on. They come before the other points with this
+    sum. In the same way, but counted apart, points move up that lie between two calls of one helper function; the
+    effects there have the same line, and other lines that call it.
+
+    The argument `last` has the masked paths, such as `offsets/<n>`, of unimportant files: points before calls on these
+    come after all others. Of points whose names have equal values in `alike`, only the most important one is chosen.
 
     With `with_cut`, one more point is chosen if none of the others cuts a write: the most important point within the
     last row of a text, which shows whether the program appends to a torn row, or else within another write. Writes to
@@ -316,7 +320,7 @@ def choose(
 
 
 def one_of_each(places: Iterable[Point], alike: Mapping[str, Hashable]) -> list[Point]:
-    """Return, for each value in `alike`, the first point that has it, and also every point without a value there."""
+    """Return the first point for each value in `alike`, and also every point that has no value there."""
     first: dict[Hashable, Point] = {}
     for each in places:
         first.setdefault(("alike", alike[each.name]) if each.name in alike else each.name, each)
@@ -398,10 +402,9 @@ class Importance:
         return point.name != EXIT and self._effects[point.effect].where in self._last
 
     def _between_lines(self, places: Iterable[Point]) -> tuple[set[Point], set[Point]]:
-        """Return the last point between each two lines of Python that make neighbouring calls.
+        """Return, for each pair of lines of Python that make two calls in a row, the last point between such calls.
 
-        The second set has the last point between each two calls of one helper, which differ only in the lines that call
-        it.
+        The second set has such points for pairs that differ only in the lines that call a helper function.
         """
         lines: dict[Hashable, Point] = {}
         calls: dict[Hashable, Point] = {}
@@ -450,7 +453,7 @@ def name_of(crashes: Crashes) -> str:
 
 
 class Pairs(NamedTuple):
-    """The pairs of crashes that a test tries, and all possible ones."""
+    """The pairs of crashes that a test tries, and the names of all possible pairs."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -496,7 +499,7 @@ class States(NamedTuple):
         return self.parts.get(state, frozenset([state]))
 
     def parts_seen(self, tried: Iterable[Crashes]) -> frozenset[Hashable]:
-        """Return the parts of all states from which a run with one crash, or one of `tried`, recovers."""
+        """Return the parts of all states from which runs recover: the runs with one crash and the runs in `tried`."""
         return frozenset().union(*map(self.parts_of, [*self.known, *map(self.after, tried)]))
 
 
@@ -510,8 +513,9 @@ def _write(effect: Effect) -> tuple[str, int, int]:
 class Recoveries:
     """Decides where a further crash is worthwhile, from the restarts that a test has seen.
 
-    A pair of crash points is *directed* if there is a reason to expect harm of it, for example a call that only
-    restarts make, or the same point twice; `directed` lists the reasons. Of all other pairs, a random sample is tried.
+    A pair of crash points is *directed* if there is a reason why it may do harm: for example, the second crash is at a
+    call that only restarts make, or at the same point as the first crash. `directed` lists the reasons. Of all other
+    pairs, a random sample is tried.
     """
 
     def __init__(
@@ -555,9 +559,9 @@ class Recoveries:
         1. A few pairs whose second crash is at a call that only restarts make.
         2. One pair with a crash in each of two batches, and pairs that crash twice at the same point.
         3. The other pairs whose second crash is at a call that only restarts make.
-        4. Pairs chosen only because they leave the files in a state from which no other run recovers. If the restarts
-           after several first crashes make the same calls, these are the pairs of the last of these first crashes;
-           `new_states` has those of the others.
+        4. Other pairs that leave the files in a state from which no other run recovers. If the restarts after several
+           first crashes make the same calls, only the last of these first crashes is used here; `new_states` returns
+           the pairs with the earlier ones.
         5. Pairs whose second crash cuts a write that only restarts make.
         6. A few pairs that leave the files in a known state, but last written in another order.
 
@@ -581,18 +585,18 @@ class Recoveries:
     def new_states(self, made: Container[str] = ()) -> list[Crashes]:
         """Return runs that restart from a state of the files from which no run has restarted.
 
-        Each one has one crash more than a run that was made. `made` has the ids of the runs that were made or tried in
-        vain; the result contains none of them.
+        Each one has one crash more than a run that was made. `made` has the ids of runs that were made or tried in
+        vain; the result contains none of them. The order is:
 
-        First come runs that leave files which differ in more than numbers from those of all earlier runs. Otherwise a
-        counter that each start raises would lead to ever longer series of crashes. Then come the runs that leave a file
-        with contents that no earlier run found. Of these, the first ones have their last crash before different calls.
+        1. Runs with a third crash before a kind of call that no earlier start made, if the pipeline also keeps state
+           elsewhere.
+        2. Runs that leave files which differ in more than numbers from those of all earlier runs. Otherwise a counter
+           that each start raises would lead to ever longer series of crashes.
+        3. Runs that leave a file with contents that no earlier run found.
+        4. Other runs that leave a new state.
+        5. Runs that cut a write that only restarts make. Nobody knows before the run which state this leaves.
 
-        If the pipeline also keeps state elsewhere, third crashes before a kind of call that no earlier start made come
-        before all others.
-
-        Last come the runs that cut a write that only restarts make. The state that this leaves is not known before the
-        run.
+        In the groups 2 to 4, the first runs have their last crash before different calls.
         """
         seen = self._states.parts_seen(self._restarts)
         known = {None, *self._states.known, *map(self._states.after, self._restarts)}
@@ -628,13 +632,13 @@ class Recoveries:
         return self._states.restarted
 
     def left(self) -> set[Hashable]:
-        """Return the states of the files that a crash before a call of a restart leaves, and that were not tried."""
+        """Return the states in which a crash during a restart leaves the files, and from which no run has restarted."""
         return {state for each in self._states.before.values() for state in each.values()} - self._states.tried
 
     def new_in(self) -> list[str]:
-        """Return the files by which the states without a restart differ from the others, the most frequent first.
+        """Return the files that have, in the states of `left`, contents or attributes that no restart has found.
 
-        Such a file has contents, or attributes, that no restart found.
+        The files that are new in the most states come first.
         """
         seen = self._states.parts_seen(self._restarts)
         files: Counter[str] = Counter()
@@ -669,9 +673,9 @@ class Recoveries:
         return chosen
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of crashes of which earlier runs show in which state they leave the files.
+        """Return the pairs of crashes for which earlier runs show the state of the files after the second crash.
 
-        They are sorted by the importance of the second point, and then by that of the first one.
+        The pairs are sorted by the importance of the second point, and then by that of the first one.
         """
         ranks: dict[Pair, tuple[int, int, int, int]] = {}
         for first, effects in self._recoveries.items():
@@ -683,7 +687,7 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def _last_alike(self) -> frozenset[Point]:
-        """Return the first crashes, but only the last one of those whose restarts make the same calls.
+        """Return the points of first crashes; of several whose restarts make the same calls, only the last one.
 
         The crashes may have left different files, such as a temporary one, but this made no difference to the calls.
         When labkit compares the calls, it ignores syncs, and treats the creation and the emptying of a file as the same
@@ -713,9 +717,9 @@ class Recoveries:
     def torn(self, most_crashes: int | None = None) -> list[Crashes]:
         """Return the runs whose last crash cuts a write that only restarts make, one for each place of the cut.
 
-        In the run without a crash, no write to the same file has the size and the place of such a write. Files whose
-        names differ only in numbers count as the same file. At most `most_crashes` crashes come before the restart in
-        which the write is cut.
+        Only restarts make a write if the run without a crash has no write of the same size at the same offset of the
+        same file. Files whose names differ only in numbers count as the same file. At most `most_crashes` crashes come
+        before the restart in which the write is cut.
         """
         known = set(map(_write, self._healthy))
         chosen = []
@@ -731,8 +735,8 @@ class Recoveries:
     def repairs(self) -> list[Pair]:
         """Return the pairs of crashes whose second crash is at a call that only restarts make.
 
-        Second points before calls of one family (calls whose names differ only in numbers) form a group. The result
-        begins with one pair of each group, the smallest group first, and goes on with another pair of each group. If
+        The pairs are grouped by the family of this call (calls whose names differ only in numbers). The result takes
+        the groups in turn, the smallest one first: one pair of each group, then a second pair of each, and so on. If
         the restarts after several first crashes make the same calls, only the last of these first crashes is used.
         """
         usual = {each.name for each in self._healthy}
@@ -769,8 +773,8 @@ class Recoveries:
     def loops(self, most: int) -> list[Point]:
         """Return up to `most` points for crash loops, in which several starts in a row crash at the same point.
 
-        Such a point is one that the restart after a crash there reaches again. Points before calls that change rows
-        come first, because a program may count its attempts at a batch before it writes the batch's rows, and skip the
+        After a crash at such a point, the restart reaches the point again. Points before calls that change rows come
+        first, because a program may count its attempts at a batch before it writes the batch's rows, and skip the
         batch after several attempts.
         """
         kinds = {each.name: each.family for each in self._healthy}

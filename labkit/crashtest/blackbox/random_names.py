@@ -31,7 +31,7 @@ class RandomName(NamedTuple):
     suffix: str
 
     def masked(self, folder: str, name: str) -> str | None:
-        """Return the name with a placeholder for its random part; None if it is no such name in this folder."""
+        """Return `name` with a placeholder for its random part; None if the folder or the fixed parts do not match."""
         fixed = len(self.prefix) + len(self.suffix)
         if folder != self.folder or len(name) != fixed + self.length:
             return None
@@ -60,8 +60,8 @@ def _below(folder: str, name: str) -> str:
 def may_be_random(effects: Sequence[Effect], seconds: float) -> bool:
     """Return whether a second run without a crash is worthwhile, because a name may have a random part.
 
-    This is so if a name mixes letters and digits. If the run took only a few `seconds`, it is also so if a file with a
-    long name is renamed or removed, and so may be a temporary one.
+    A word of letters and digits in a name may be random. If the run took only a few `seconds`, the same is assumed of
+    the long name of a file that is renamed or removed, because this may be a temporary file.
     """
     for each in effects:
         if each.kind not in _NAMELESS:
@@ -98,7 +98,7 @@ def _differing(one: str, other: str) -> Iterator[RandomName]:
 
 
 def _random_name(folder: str, one: str, other: str) -> RandomName | None:
-    """Return the kind of name that both names are; None if they do not differ in a single word of one length."""
+    """Return the pattern that both names match; None if they differ in more than one word, or in length."""
     if len(one) != len(other):
         return None
     places = [place for place, (mine, theirs) in enumerate(zip(one, other, strict=True)) if mine != theirs]

@@ -262,7 +262,7 @@ class Harness:
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
         """Crash at a point, and provide the recorded calls in a `with` block, to compute what a power cut leaves.
 
-        Raises `JobFailed` without a proof of the crash, or if the calls do not explain the files that the run left.
+        Raises `JobFailed` if nothing proves the crash, or if the calls do not explain the files that the run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -412,8 +412,8 @@ class Harness:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected rows.
 
         As a check, another run gets all input at once. If that run leaves other rows, or if rows of `--expected` are
-        missing, nobody knows which rows are right. Then nothing is stored, and the result is the reason, in a list;
-        otherwise it is []. Raises `InvalidInput` if a run fails or the new input gives no new row.
+        missing, nobody knows which rows are right. Then store nothing, and return the reason in a list; otherwise,
+        return []. Raises `InvalidInput` if a run fails or the new input gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -454,7 +454,7 @@ class Harness:
     def _rows_without_crash(self, run: PipelineRun) -> list[Any]:
         start = self.start(run)
         if self.failed(start):
-            raise JobFailed(f"the command failed without a crash: {self.ending_of(start)}")
+            raise JobFailed(f"the command failed in a run without a crash: {self.ending_of(start)}")
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
@@ -642,7 +642,8 @@ def counted(values: Sequence[Any]) -> Counter[str]:
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs in which rows were missing after the restart.
 
-    In some of these runs, another start of the command brought the missing rows. In others, further starts did nothing.
+    One note is on runs in which another start of the command brought the missing rows, and one on runs in which further
+    starts did nothing.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [f"{each.id}: {note}" for each in results for note in each.notes if IDLE in note and each.rows_of("lost")]
@@ -654,7 +655,7 @@ def late_notes(results: Sequence[Result]) -> list[str]:
 
 
 def outage_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which the reader failed after the crash until the command had recovered.
+    """Return notes on runs in which the reader failed after the crash, and worked again after the recovery.
 
     There are also notes on runs in which the command refused to run right after the crash, as if a lease had to expire.
     """

@@ -77,7 +77,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect], minor: Contain
 
     `glances` are the readings during a run, and `effects` the calls of the run. If the rows changed between two
     readings, the last call between them counts. Usually it is the only one, but a lock may have kept the reader out for
-    several calls. If these are at most `WIDEST` calls, the earlier ones count as well, because any of them may have
+    several calls. If at most `WIDEST` calls lie between the readings, all of them count, because any of them may have
     changed the rows while the user's own code held the lock. Two kinds of earlier calls never count: calls inside a
     database's transaction, because they show no rows, and calls on the files `minor` (masked paths of the engine's own
     files), because they hardly ever show rows.
@@ -196,7 +196,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 def _shows(effect: Effect) -> bool:
     """Return whether this system call, or line of Python, can change the rows that a reader gets.
 
-    A return from a function cannot: if rows appear after it, another thread, another process or the JVM wrote them.
+    A return from a function writes nothing: if rows appear after it, another thread or process, or the JVM, wrote them.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN

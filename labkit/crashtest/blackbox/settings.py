@@ -195,7 +195,7 @@ class PipelineSettings(SharedOptions):
         return "--read-command" if self.read_command else "--reader"
 
     def remove_state(self) -> None:
-        """Remove the files that the test itself made for the last run: none for a pipeline.
+        """Remove the files that the test itself made for the last run. The test of a pipeline makes none.
 
         The test calls this after it has emptied the user's store.
         """
@@ -261,7 +261,7 @@ class PipelineSettings(SharedOptions):
         return ()
 
     def batch_end(self, effects: "Iterable[Effect]") -> str:
-        """Return the name of the first of these calls that ends a batch; empty if there is none, or if unknown."""
+        """Return the name of the first of these calls that ends a batch; empty if labkit knows none."""
         return ""
 
     def check_commands(self) -> None:

@@ -35,7 +35,7 @@ _MORE = b" and more"
 
 
 def without_chance(body: bytes) -> bytes:
-    """Return the bytes of a file without what chance or a counter decides; unchanged unless SQLite wrote the file."""
+    """Return the bytes of a file of SQLite without its random numbers and counters; other files are unchanged."""
     if is_database(body):
         return _page(1, body)
     if _is_header(body, 0):
@@ -53,7 +53,7 @@ def _is_wal(body: bytes) -> bool:
 
 
 def meaning(body: bytes, database: bytes | None = None) -> bytes:
-    """Return what a log of SQLite means to SQLite; for other files the same as `without_chance`.
+    """Return a description of what SQLite would restore from a log; for other files, the result of `without_chance`.
 
     `database` has the bytes of the database to which a rollback journal belongs; None if `body` is no such journal.
     """
@@ -84,7 +84,7 @@ def with_log(database: bytes, log: bytes) -> bytes:
 def _committed(log: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
     """Yield each committed transaction of a write-ahead log: the head and the page of each of its frames.
 
-    SQLite reads the frames until one does not fit. What follows the last commit in these frames is ignored.
+    SQLite reads the frames up to the first invalid one, and ignores those of them that follow the last commit.
     """
     begun = list[tuple[bytes, bytes]]()
     for head, page, fits in _frames(log):
@@ -98,12 +98,12 @@ def _committed(log: bytes) -> Iterator[list[tuple[bytes, bytes]]]:
 
 
 def _page(number: int, page: bytes) -> bytes:
-    """Return a page of a database; the first one has the counter of transactions, at two places."""
+    """Return a page of a database; in page 1, the two places with the counter of transactions are set to zero."""
     return page[:24] + bytes(4) + page[28:92] + bytes(4) + page[96:] if number == 1 and len(page) >= 96 else page
 
 
 def _is_rollback_journal(body: bytes, database: bytes) -> bool:
-    """Return whether SQLite may have written both files; it begins a journal with a magic number or with zeros."""
+    """Return whether SQLite may have written both files; its journals are empty, or begin with a magic number or 0."""
     if not database:  # until its first transaction ends; other programs make empty files as well
         return _is_header(body, 0)
     return database.startswith(_DATABASE) and (not body or not body[0] or body.startswith(_JOURNAL))
@@ -120,7 +120,8 @@ def _rollback(body: bytes, database: bytes) -> Iterator[bytes]:
     """Yield what SQLite restores from a rollback journal: the old pages that differ from those of the database.
 
     SQLite only looks at a journal if the database has a page and the journal's first byte is not zero (it is *hot*).
-    The name of a super-journal at the end connects several databases; such a journal is described by its own bytes.
+    A journal that ends with the name of a super-journal belongs to a transaction over several databases. Its
+    parts are those that `_journal` yields.
     """
     if not database or not body or not body[0]:
         yield b"journal that SQLite ignores" + (_MORE if body else b"")
@@ -141,7 +142,7 @@ def _rollback(body: bytes, database: bytes) -> Iterator[bytes]:
 
 
 def _records(body: bytes) -> tuple[dict[int, bytes], int, int]:
-    """Return what a hot journal has: its old pages by their numbers, their size, and the old number of pages."""
+    """Return the contents of a hot journal: its old pages by number, a page's size, and the old number of pages."""
     place, pages = 0, dict[int, bytes]()
     size, old = struct.unpack_from(">I", body, 24)[0], struct.unpack_from(">I", body, 16)[0]
     while body.startswith(_JOURNAL, place) and _is_header(body, place):
@@ -164,9 +165,10 @@ def _sum(nonce: int, page: bytes) -> int:
 
 
 def _journal(body: bytes) -> Iterator[bytes]:
-    """Yield a rollback journal in parts: a header with a random number (nonce), and old pages with their checksums.
+    """Yield a rollback journal in parts: each header without its random number (nonce), and each old page.
 
-    A journal may have several headers, each at the beginning of a sector. What follows the last record is unchanged.
+    A mark after each page replaces its checksum, and says whether the checksum is right. A journal may have several
+    headers, each at the beginning of a sector. The bytes after the last record are yielded unchanged.
     """
     place = 0
     while _is_header(body, place):
@@ -184,7 +186,7 @@ def _journal(body: bytes) -> Iterator[bytes]:
 
 
 def _wal(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: what its header says of its format, and each frame up to the last commit."""
+    """Yield a write-ahead log in parts: its format's version, its page size, and each frame up to the last commit."""
     if not _fits_header(body):
         yield b"log that SQLite ignores"
         return
@@ -198,7 +200,7 @@ def _wal(body: bytes) -> Iterator[bytes]:
 
 
 def _whole_wal(body: bytes) -> Iterator[bytes]:
-    """Yield a write-ahead log in parts: its header without counters and random numbers, and each frame likewise."""
+    """Yield a write-ahead log in parts: its header and all frames, without counters, random numbers and checksums."""
     yield body[:12] + (_FITS if _fits_header(body) else _STRANGE)
     place = 32
     for head, page, fits in _frames(body):
@@ -214,10 +216,10 @@ def _fits_header(body: bytes) -> bool:
 
 
 def _frames(body: bytes) -> Iterator[tuple[bytes, bytes, tuple[bool, bool]]]:
-    """Yield each frame of a write-ahead log, also those that SQLite ignores: its head, its page, and what is valid.
+    """Yield each frame of a write-ahead log, even those that SQLite ignores: its head, its page, and two flags.
 
-    The last page may be cut. The two flags say whether the frame's random numbers (salts) are those of the log's
-    header, and whether its checksum is right, which is computed over this frame and all frames before it.
+    The flags say whether the frame's random numbers (salts) are those of the log's header, and whether its checksum is
+    right. The checksum is computed over this frame and all frames before it. The last page may be cut.
     """
     magic, _, size = struct.unpack_from(">3I", body)
     order, salts, place = _WAL[magic], body[16:24], 32

@@ -43,7 +43,7 @@ Attributes such as the mode always count, except with `IGNORED`.
 
 
 class Content(NamedTuple):
-    """The content of a file, as values to compare it by; the first four are ever looser comparisons."""
+    """The content of a file, as values to compare it by; the first four go from the strictest to the loosest."""
 
     exact: bytes
     """A digest of bytes, kind, mode, owner, flags, number of names, extended attributes, and a time that was set."""
@@ -93,9 +93,9 @@ class RunFiles:
     """The files that one run changes. They are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = (), *, by_meaning: bool = False) -> None:
-        """Prepare to observe files. Where the contents of a file mention the paths of `folders`, these are ignored.
+        """Prepare to observe files. In the contents of a file, a placeholder replaces the paths of `folders`.
 
-        The copies of the user's folder have other paths, so contents that mention them would differ between copies.
+        Parallel runs use copies of the user's folder, and contents with the path of a copy would differ between copies.
         With `by_meaning`, logs of SQLite are compared by what SQLite would restore from them.
         """
         self._by_meaning = by_meaning
@@ -139,7 +139,7 @@ class RunFiles:
         }
 
     def prevented(self) -> None:
-        """Note that the effect of the last `look` did not happen, because a kill prevented it."""
+        """Note that a kill prevented the system call that was passed to the last `look`."""
         self._pending = None
 
     def _note_write(self) -> None:
@@ -204,7 +204,7 @@ class RunFiles:
         return Path(name) if name and Path(name).is_file() else None
 
     def _is_log(self, path: str) -> bool:
-        """Return whether a file is the write-ahead log of a database of SQLite, and is compared by its meaning."""
+        """Return whether a file is a write-ahead log of SQLite that is compared by what SQLite would read from it."""
         if not (self._by_meaning and path.endswith(LOG) and Path(path.removesuffix(LOG)).is_file()):
             return False
         with Path(path.removesuffix(LOG)).open("rb") as database:
@@ -269,7 +269,7 @@ def _database_of(path: str) -> Iterator[str]:
 
 
 def _is_single(path: str, state: State) -> bool:
-    """Return whether no other file has the same masked path; the numbers of such files differ from run to run."""
+    """Return whether only one file has this masked path; several such files get numbers, which vary from run to run."""
     return f"{without_number(path)} #1" not in state
 
 
@@ -315,10 +315,10 @@ class Comparison:
     def key(self, state: State, left_out: Container[str] = ()) -> tuple[frozenset[tuple[str, Hashable]], Hashable]:
         """Return a value that is equal for equal states of the files, apart from those in `left_out`.
 
-        Its first half has a part for each file that the run has changed. Equal files whose names differ only in ids or
-        times share a part, because each crash may leave one more of them. The second half says where equal ids occur:
-        ids may differ between two states, but ids that are equal in one state must be equal in the other, because an id
-        may tell whether two files belong together.
+        The value is a pair. The first half has a part for each file that the run has changed. Equal files whose names
+        differ only in ids or times share one part, because each crash may leave another such file. The second half says
+        at which places the same id occurs: two equal states may have different ids, but where one state has the same id
+        twice, the other must as well, because an id may tell which files belong together.
         """
         compared = [path for path in state if is_compared(path, left_out)]
         parts = frozenset(
@@ -337,8 +337,8 @@ class Comparison:
     def shape(self, state: State, left_out: Container[str] = ()) -> Hashable:
         """Return a value that is equal for states that differ only in numbers, such as a counter of starts.
 
-        Equal states have equal shapes. The value only serves to try first what differs in more than numbers. Of files
-        that are alike in this way, up to `MOST_ALIKE` count.
+        Equal states have equal shapes. The test uses this value only to try first the states that differ in more than
+        numbers. Of several files that differ only in numbers, at most `MOST_ALIKE` count.
         """
         alike = Counter(
             (family(path), now.shape if (now := state[path].now) is not None and self._is_masked(path) else now is None)

@@ -130,10 +130,10 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return table rows by which a change of mode, owner or time of an engine's own file counts as no write.
+    """Return table rows which say that a change of the mode, owner or time of an engine's own file is no write.
 
-    Engines set these attributes but never read them. So each file that a row of `table` describes gets such a row.
-    Other files get none, because a pipeline may use their attributes as its record of finished work.
+    Engines set these attributes but never read them. So there is a row for each file whose attributes changed and that
+    `table` describes. Other files get none, because a pipeline may use their attributes as its record of finished work.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
