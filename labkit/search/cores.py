@@ -48,9 +48,9 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """A chunk of states for a helper process to expand: `numbers`, each of which encodes a state.
+    """A chunk of states for a helper process to expand. Each of `numbers` encodes one state.
 
-    A code is a number for a value that occurs in states. `news` has the codes that this helper does not know yet.
+    A state is encoded with a code (a number) for each of its values. `news` has the codes new to this helper.
     """
 
     news: Sequence[News]

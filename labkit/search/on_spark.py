@@ -203,7 +203,7 @@ class Levels:
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
         """Return the results of `work` for `parts`, in the same order.
 
-        Spark tasks do the work, except if there are so few `states` that this process does it alone.
+        Spark tasks do the work. If there are only few `states`, this process does it alone.
         """
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
@@ -313,7 +313,8 @@ class _Expansion:
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
     """Compute the successors of partition `part` of a level, and return a report about them.
 
-    One file gets the encoded successors, grouped by the partitions that own them, and a second file gets the others.
+    One file gets the encoded successors, grouped by the partitions that own them. A second file gets the successors
+    with values that have no code (number) yet, so that they cannot be encoded.
     """
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
@@ -347,11 +348,11 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the new states among those sent to partition `part` for the next level, and return their number.
+    """Store the states of the next level that belong to partition `part` and are new; return their number.
 
-    `level` is the number of steps from the start to the states whose successors were sent. `width` is the number of
-    bytes of an encoded state. Each pair in `senders` names a file with sent states by its kind and the partition of the
-    task that wrote it. The kind is `sent`, or `late` for states with a value that first needed a code.
+    They are successors of states at `level`, which tasks have sent in files. Each pair in `senders` stands for a file:
+    its kind, and the partition of the task that wrote it. Files of the kind `late` have the states with a value that
+    first needed a code, and files of the kind `sent` all others. `width` is the length of an encoded state in bytes.
     """
     files = search.files
     # In the order of `senders`, so that the order of the new states does not depend on which task ended first.

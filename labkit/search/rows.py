@@ -63,7 +63,7 @@ def joined(several: Sequence[Pairs], width: int) -> Pairs:
 
 
 def widened(rows: Keys, width: int) -> Keys:
-    """Return the same numbers in rows of `width` bytes; the rows that are passed must not be wider."""
+    """Return the same numbers in rows of `width` bytes, which must be at least the present width of the rows."""
     had = rows.itemsize
     if had == width:
         return rows
