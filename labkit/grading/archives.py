@@ -82,8 +82,8 @@ class Archive:
     def entries(self) -> Iterator[Entry]:
         """Yield each file that may be a notebook, in this archive and in ZIP archives inside it.
 
-        An entry has the file's content, or the reason why the file was not read. Raises `InvalidInput` if more than
-        `MOST_ENTRIES` such files are outside of all folders.
+        An entry has the file's content, or the reason why the file was not read. Raises `InvalidInput` if the top level
+        of this archive has more than `MOST_ENTRIES` such files.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -91,8 +91,8 @@ class Archive:
         counts = Counter(_owner(path) for path, _ in wanted)
         if counts[""] > MOST_ENTRIES:
             raise InvalidInput(
-                f"{self.name}: the archive has {counts['']:,} files outside of folders, but at most {MOST_ENTRIES:,} "
-                "are allowed; split it."
+                f"{self.name}: the top level of the archive has {counts['']:,} files, but at most {MOST_ENTRIES:,} are "
+                "allowed; split the archive."
             )
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
@@ -160,9 +160,9 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of an archive inside another; `path` is its path in the outer one, and `content` are its bytes.
+    """Yield the files of a ZIP archive that lies in another one.
 
-    Every file gets the date `when`, which is the date of the inner archive as a whole.
+    `path` is the inner archive's path in the outer one, `content` its bytes, and `when` its date, which all files get.
     """
     count = 0
     try:

@@ -30,7 +30,7 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised for an invalid reply. Learners may read `kind`, a fixed text; the message may contain hidden values."""
+    """Raised for an invalid reply. Learners get only `kind`, a fixed text; the message may contain hidden values."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -100,15 +100,15 @@ class RemoteAnswer:
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Run the learner's sink until its next request to the store; return the request, or how the sink ended.
 
-        See `labkit.teach.exercises.steps.step`. `exchanges` are its earlier requests, each with the store's reply.
-        Raises `MissingSolution` or `AnswerFailed`.
+        `kind` names the type of the store, and `exchanges` are the sink's earlier requests, each with the store's reply
+        (see `labkit.teach.exercises.steps.step`). Raises `MissingSolution` or `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Send the judge's next calls in one message, so that the sandbox can work on them in advance.
 
-        This changes no result, but shortens the wait for replies, which alone counts against the learner's time limit.
+        The learner's time limit counts only the time in which the judge waits for replies. This makes the wait shorter.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -167,9 +167,9 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "there were two different answers to the same question: in a second call with the same arguments, the "
-                "function returned another value or made other calls; let it depend only on its arguments, and not "
-                "on a variable that an earlier call changed",
+                "there were two different answers to the same question: a second call with the same arguments had "
+                "another result; let the result depend only on the arguments, and not on a variable that an earlier "
+                "call changed",
                 "gave two different answers to the same question",
             )
 
@@ -181,7 +181,7 @@ class RemoteAnswer:
             raise Unanswered(self.lost, "ended its process or broke the connection")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
             raise Unanswered(
-                f"testing the answer needed more than {patience.calls:,} calls, or a call with more than "
+                f"testing the answer needed too much: at most {patience.calls:,} calls are allowed, each with at most "
                 f"{MOST_QUESTION:,} bytes of arguments",
                 "needed too many questions",
             )
@@ -264,7 +264,7 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Return the reply in a message from the sandbox, which must repeat the `number` of the question."""
+        """Return the reply in a message from the sandbox. The message must repeat the `number` of the question."""
         self._received += len(raw)
         if self._received > self._patience.total_bytes:
             raise Unanswered(

@@ -102,9 +102,9 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the submissions on Spark in `count` shards; return the options of a local run that merges the results.
+    """Grade the submissions on Spark in `count` shards; return the options for a local run that merges the results.
 
-    The caller has to start that run. Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
+    The caller starts the local run. Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
     # The seed is stored before Spark starts, so that the same command continues with it after a crash.

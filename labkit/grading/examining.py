@@ -110,11 +110,11 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Run the notebook in another process, and ask the functions of the exercises `asked` there once more.
+        """Run the notebook in a new process, and repeat earlier questions to the functions of the exercises `asked`.
 
-        `without` has the indices of the cells not to run. Returns the exercises that must be asked yet again, because
-        they have not replied. If `is_last`, an exercise that does not reply fails instead. If `is_last` and a cell ends
-        the run, the exercise of this cell fails, all others are returned, and the cell's index is added to `without`.
+        The cells whose indices are in `without` are not run. Returns the exercises that have not replied, so that they
+        have to be asked again. With `is_last`, an exercise without a reply fails instead; if the run ends before all
+        cells are executed, `_blame_again` decides which exercises fail and which are returned.
         """
         silent = []
         with self.restarted().run(
@@ -140,8 +140,8 @@ class Examination:
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
         """Mark the exercise whose cell ended the second run as failed, and return the other exercises in `asked`.
 
-        `without` has the indices of the cells that were not run; the index of this cell is added. If no single cell
-        ended the run, mark all exercises as failed and return [].
+        The index of this cell is added to `without`, the indices of the cells that are not run. If no single cell ended
+        the run, all exercises in `asked` are marked as failed, and the result is empty.
         """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
@@ -174,7 +174,7 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Return the cell that ended the run, and add its number to `without`; None if no single cell ended the run.
+        """Return the cell that ended the run, and add its index to `without`. Return None if no single cell ended it.
 
         If the cell belongs to no exercise, add a note on it; `when` is a phrase in this note (" after a restart").
         """

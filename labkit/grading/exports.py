@@ -53,8 +53,8 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
     """Yield the row and platform account of each student whose points are all known.
 
-    The others are not listed at all: Canvas would delete the grade of a listed student whose cell is empty
-    (`process_submissions` in its `gradebook_importer.rb`), but every platform keeps the grades of unlisted students.
+    Other students get no line in the export: for a line with an empty cell, Canvas would delete the student's grade
+    (`process_submissions` in its `gradebook_importer.rb`). Every platform keeps the grades of students without a line.
     """
     for row, account, _ in _of_platform(book, platform):
         if not row.unsettled:
@@ -78,8 +78,8 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
     Moodle does not say which notebooks an assignment has. If the rules name exercises, the assignment consists of
-    exactly these. Otherwise it consists of all notebooks that any student has handed in for it. A student who handed in
-    nothing gets as "Maximum Grade" the sum of the points of all exercises in the gradebook.
+    exactly these. Otherwise it consists of all notebooks that any student has handed in for it. If a student has handed
+    in nothing, the assignment is unknown, so "Maximum Grade" is the sum over all exercises in the gradebook.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -196,7 +196,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return a dict from the path of each feedback page, in the archive for a platform, to the key of its row."""
+    """Return, for the archive of feedback pages for a platform, a dict from a page's path to the key of its row."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

@@ -66,7 +66,7 @@ def class_options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]
 def class_policy(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """Read roster, points by hand, requests and rules from their files. Raises `InvalidInput` for an unusable file.
 
-    If the output folder and a file named with --marks give different points, those of the named file count.
+    Points in the files named with --marks replace points in the CSV files of the output folder.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

@@ -91,9 +91,9 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three variants, each with one system of `good` and some systems of `bad`.
+    """Yield three variants, each with one system of `good` and about a third of the systems of `bad`.
 
-    The systems of `bad` are divided among the variants: each of them is in one variant only.
+    Each system of `bad` is in exactly one variant.
     """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
@@ -221,7 +221,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words. Some look alike when their count is appended, such as *a1* with 1, and *a* with 11."""
+    """Return about 600 words. Some words and counts give the same text when joined: *a1* and 1, or *a* and 11."""
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
     return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=590))
@@ -230,7 +230,7 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 def _orphans(c: Chance) -> Iterator[Variant]:
     """Yield variants (test cases) of the exercise `08-finish`: finish the prepared transactions of one job.
 
-    Names of transactions are similar, contain quotes or numbers of two digits, or belong to other jobs.
+    The transactions' names are similar, or contain quotes or numbers of several digits. Some belong to other jobs.
     """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
@@ -519,7 +519,7 @@ def _runner(c: Chance) -> Iterator[Variant]:
 
 
 def _misread(c: Chance, one: str, two: str) -> Iterator[Variant]:
-    """Yield variants (test cases) of `11b-runner` in which careless code confuses names, kinds and numbers."""
+    """Yield variants (test cases) of `11b-runner`: names such as *done*, a word of the journal, or over ten steps."""
     kinds = (*c.sample(("done", "started"), 2), c.pick("undone", "abandoned", "restarted", "not done", "start"))
     values: tuple[object, ...] = (*c.sample(("done", "started", 0, 1, 2), 5), *kinds)
     wrongly = {"results": tuple(values), "crashes": 1, "hour": c.randrange(3)}
@@ -790,7 +790,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield variants (test cases) of `14-kills`: sinks that write the batch marker at various positions."""
+    """Yield variants (test cases) of `14-kills`: sinks that mark a batch as done before, between or after its rows."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -828,7 +828,7 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield variants of `13-longest`, in which learners compute the longest commit interval that keeps a job's limits.
+    """Yield variants of `13-longest`, in which learners compute the longest commit interval within a job's limits.
 
     In each variant another limit decides. For some jobs, the answer is one second, or no interval at all.
     """
@@ -853,10 +853,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield variants in which two queries write to a learner's sink: at least one for each axis in `parts`.
+    """Yield variants in which two queries write to a learner's sink: at least one variant for each axis in `parts`.
 
-    An axis is a property that is graded separately. `epochs` are the epochs of the writers of the first and of the
-    second query.
+    An axis is a property that is graded separately. `epochs` has a list for each query: the epoch (fencing number) of
+    its writer, or nothing for an exercise without epochs.
     """
     crashed = _one_draw(c, 3, c.choice(capstone.QUERIES), epochs)
     many = capstone.numbered([[("pen", c.randrange(4)) for _ in range(capstone.MOST_ROWS)]])
@@ -881,7 +881,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of a variant in which two queries write rows: their batches, names and writers' epochs.
+    """Return the parameters of a variant in which two queries write rows.
 
     The first query writes `size` batches, whose rows have large ids. The second query writes three batches, whose rows
     have ids from 0 on. `names` and `epochs` are pairs: one element for the first query, one for the second.

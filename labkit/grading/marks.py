@@ -81,7 +81,7 @@ class HandMarks:
 
 
 def answer_to(reasons: Iterable[str]) -> str:
-    """Return the text for the column `answers` of a CSV line that answers the regrade requests with these `reasons`.
+    """Return the text in column `answers` that marks a CSV line as the answer to regrade requests with these `reasons`.
 
     The text has a digest of each reason, so a later request with another reason still counts as unanswered.
     """
@@ -147,9 +147,9 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return a pair: the points in a CSV line, or None, and whether the word `bonus` follows the number.
+    """Return the number in a CSV line's column `points`, and whether the word `bonus` follows the number.
 
-    Raises `InvalidInput` if the line's column `points` contains anything else.
+    The number is None if the column is empty. Raises `InvalidInput` if the column contains anything else.
     """
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
@@ -168,10 +168,10 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """Combine all CSV lines with points or comments for one student's exercise; later lines replace earlier lines.
+    """Combine all CSV lines with points or comments for one student's exercise.
 
-    A line that answers a regrade request with points replaces all earlier points. If several files have comments on the
-    same part, only the comments of the last file count.
+    Later points replace earlier points for the same part, and points that answer a regrade request replace all earlier
+    points. If several files have comments on the same part, only the comments of the last file count.
     """
     listed = list(marks)
     # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
@@ -212,8 +212,8 @@ class Wanted(NamedTuple):
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
     """Write a CSV file in which a person enters points for the work in `wanted` that no earlier file lists.
 
-    If earlier files list all of it, write nothing. If there is no earlier file, write one even without any work. If the
-    newest file contains only column titles, replace it instead of adding another one.
+    If earlier files list all of the work, nothing is written. But the first file is always written, even if it contains
+    only column titles. The next file replaces a file that contains only these.
     """
     listed = {
         (

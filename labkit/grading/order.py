@@ -46,7 +46,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of the submissions, for grading on several machines: part `number` of `of`, counted from 1."""
+    """One of the parts into which the submissions are divided: part `number`, counted from 1, of `of` parts."""
 
     number: int
     of: int

@@ -102,7 +102,7 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
             f"{out}: the folder contains grades of the course {head.course}, not of {course}; name another --out."
         )
     if head.format != records.FORMAT and any((out / "records").glob("*.json")):
-        raise InvalidInput(f"{out}: the grades there are of another version of labkit; name a new folder with --out.")
+        raise InvalidInput(f"{out}: another version of labkit wrote the grades there; name a new folder with --out.")
     if seed is not None and seed != head.seed:
         raise InvalidInput(
             f"{out}: the folder contains grades with the seed {head.seed}, not {seed}; leave --seed out, or name "
@@ -133,7 +133,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return a submission's stored record if grading succeeded and file, seed and course are still the same."""
+    """Return a submission's record, or None unless grading succeeded and file, seed and course are still the same."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -181,6 +181,6 @@ def facts(one: Submission) -> dict[str, Any]:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the outdated records of students who had handed in files without a notebook, and now have a notebook."""
+    """Delete the records "no notebook among the files" of students who have handed in a notebook since then."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -66,9 +66,9 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts about a whole download, such as its list of students, which the name of a single file does not show.
+    """Facts about a whole download that no single file name shows, such as the list of students.
 
-    `labkit.grading.surveys` finds them.
+    `labkit.grading.surveys` collects these facts.
     """
 
     shaped: bool = False

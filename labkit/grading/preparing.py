@@ -120,7 +120,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the learner's cell for a free-text exercise, or "" if it has no line by the learner.
+    """Return the source of the learner's cell for a free-text exercise, or "" if the learner wrote no line of it.
 
     A new comment counts as a line, because the person who grades the text may accept a comment as the answer.
     """
@@ -148,7 +148,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that was not found in the cell marked with the exercise's name."""
+    """Return a note on each answer that was taken from a cell that is not marked with the exercise's name."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:
@@ -168,8 +168,8 @@ def _oddities(
 ) -> list[str]:
     """Return notes on what is unusual in a submitted notebook but tolerated, such as cells in another order.
 
-    `names` are the exercises to grade. `ungraded` are the other exercises of the released notebook; a cell that answers
-    one of them is not reported as a cell without an exercise.
+    `names` are the exercises to grade. `ungraded` are the other exercises of the released notebook; their cells do not
+    count as cells that the student has added.
     """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]

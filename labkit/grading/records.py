@@ -62,7 +62,7 @@ class ItemRecord(msgspec.Struct):
 
 
 class Isolation(msgspec.Struct):
-    """The isolation level of the sandbox that ran a submission, and why this machine lacks each better level."""
+    """The isolation level of the sandbox that ran a submission, and why the machine does not offer a better one."""
 
     level: str
     missing: dict[str, str] = msgspec.field(default_factory=dict)
@@ -131,9 +131,9 @@ _READABLE = 40
 def file_name(key: str, notebook: str) -> str:
     """Return the file name, without suffix, for the grading result of one student's notebook.
 
-    No two students get the same name, even if the file system ignores case. The name contains a short `key` of
-    lower-case ASCII unchanged, unless it is reserved (`con`) or ambiguous. For any other key, the name contains
-    the readable characters of the key, followed by its digest.
+    No two students get the same name, even if the file system ignores case. If the student's `key` is a short text in
+    lower-case ASCII, the name contains it unchanged, except if it is reserved (`con`) or could be confused with another
+    name. Otherwise the name contains the readable characters of the key and a digest of the key.
     """
     if (
         _PLAIN.fullmatch(key)

@@ -103,7 +103,7 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raise `GradingError` if the learners' copy of the lab contains a line of a solution or a part of the grader."""
+    """Raise `GradingError` if the learners' copy of the lab contains solutions or a folder of the grader."""
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
@@ -116,7 +116,8 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
             raise GradingError(
-                f"{folder / name}: a part of the grader must not be in the learners' copy; remove it there."
+                f"{folder / name}: learners must not get this folder, because it may reveal solutions; delete it "
+                "from their copy."
             )
 
 

@@ -206,7 +206,7 @@ def _by_name(
     """Assign each submission without an owner to the roster member of the same name, if exactly one has that name.
 
     `members_of` maps keys of submissions to indices of members. The new owners are added to it. Returns a question for
-    the instructor about each name that is not clear.
+    the instructor about each name whose owner is uncertain.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

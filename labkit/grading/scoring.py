@@ -323,8 +323,8 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Find the student of each line of a CSV file; return a dict from row key to a dict from exercise to lines.
 
-    `marks` are the lines, and `what` is the word for their contents: `points` or `requests`. If a line fits no student
-    or several, a sentence about it, which contains the word, is added to `doubts`.
+    `marks` are the lines. If a line fits no student, or several students, a question for the instructor is added to
+    `doubts`; `what` is the word in this question for the line's contents: `points` or `requests`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -477,8 +477,8 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
     """Return the share of the points (0 to 1) that a submission loses for being late; note the lateness in the row.
 
-    If nobody knows how late the submission is, it loses the share of one day, and if this share is not 0, a question
-    for the instructor is added to `doubts`.
+    A submission that is late by an unknown time loses the share for one day. If this share is not 0, a question for the
+    instructor is added to `doubts`.
     """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)

@@ -29,7 +29,7 @@ FINE = (0, 70)
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
     """Return the common seed of the shards whose output folders are `parts`, or `seed` if `parts` is empty.
 
-    Raises `InvalidInput` if a shard has another course than `course`, or if two seeds differ.
+    Raises `InvalidInput` if a shard's file is unreadable, or its course is not `course`, or if seeds differ.
     """
     for part in parts:
         try:
@@ -116,8 +116,8 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
     """Return the output folders of all shards below `paths`, except the folder `out`.
 
     Each of `paths` is the output folder of a shard, or a folder that contains several. Raises `InvalidInput` for a path
-    that is not a folder. If `alone`, also raises it for a folder without any output. `alone` is false if this run
-    itself grades a shard, because the other shards may not have begun.
+    that is not a folder and, if `alone`, for a folder without any output. `alone` is false if this run grades one of
+    the shards, because the other shards may not have written anything yet.
     """
     folders: list[Path] = []
     for path in paths:

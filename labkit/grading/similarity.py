@@ -114,7 +114,7 @@ def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match
 
 
 def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
-    """Yield the matches of identical files, then the equal answers in notebooks whose files are not identical."""
+    """Yield the matches of identical files, then the matches of answers, without those in identical files."""
     files = {match.notebook for match in matches if match.what == SAME_FILE}
     for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
         if match.what == SAME_FILE or match.notebook not in files:

@@ -105,7 +105,7 @@ def collect(
 
 
 def check(places: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if a path is missing or no path can contain a submission, judged by file names only."""
+    """Raise `InvalidInput` if a path is missing or a link, or if the names show that no path has a submission."""
     for place in places:
         check_existing(place)
     if not any(
@@ -258,9 +258,9 @@ def _in_another_form(
 ) -> dict[str, str]:
     """Return questions for the instructor about files, such as a PDF, that may be answers in another form.
 
-    The result is a dict from a notebook to the text of all questions about its files. The name of a file says to which
-    notebook it belongs. The key is "" for files that name no notebook, or a notebook in `graded`. The function asks
-    about text files only if `is_empty`, that is, if the notebooks in `graded` contain no answer.
+    The result is a dict from a notebook to the text of all questions about its files. A file belongs to the notebook
+    that its name contains. The key is "" if the name contains no notebook, or one in `graded`. Text files lead to a
+    question only if `is_empty` says that no notebook in `graded` was edited.
     """
     questions: dict[str, str] = {}
     for one in others:

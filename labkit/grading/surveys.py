@@ -31,8 +31,8 @@ def survey(
 ) -> Context:
     """Return facts about a whole upload that no single file name shows, such as the platform.
 
-    `paths` are relative to the folder or archive `above`, and `read` returns the first bytes of a file (at most
-    `MOST_BESIDE`). `repositories` are the names of folders that are Git clones.
+    `paths` are the files in the folder or archive that is called `above`. `read` returns the first bytes of a file (at
+    most `MOST_BESIDE`). `repositories` are the names of folders that are Git clones.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}

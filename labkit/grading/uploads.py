@@ -99,10 +99,10 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the student who owns all files of a folder or archive, or None if they may be of several students.
+        """Return the student who owns all files of a folder or archive, or None if they may belong to several students.
 
-        The files belong to one student if `name` has the format of a learning platform, or if they include the folder
-        `notebooks` of the learners' copy of the lab.
+        They belong to one student if `name`, the name of the folder or archive, has a learning platform's format, or if
+        they include a notebook in a folder `notebooks`, as in the learners' copy of the lab.
         """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
@@ -169,7 +169,7 @@ def check_existing(place: Path) -> None:
     """Raise `InvalidInput` if `place` does not exist or is a symbolic link."""
     if place.is_symlink() or not place.exists():
         raise InvalidInput(
-            f"{text(str(place))}: there is no such file or folder, or it is a link; name a file or folder itself."
+            f"{text(str(place))}: there is no such file or folder, or it is a link; name a file or folder, not a link."
         )
 
 

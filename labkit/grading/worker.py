@@ -192,10 +192,10 @@ class Grader:
         return self._salted(0)
 
     def _start_processes(self, attempted: Sequence[Exercise]) -> None:
-        """If the answer to an exercise is a function, start both fork servers now, one for each run of the notebook.
+        """If the answer to an exercise is a function, start both fork servers, one for each run of the notebook.
 
-        A fork server is a process that forks sandboxes. The second run, with another hash seed, only tests functions.
-        Without functions, this method starts nothing: the first fork server starts when it is first used.
+        A fork server is a process that forks sandboxes. The second run, with another hash seed, tests only functions.
+        If no answer is a function, nothing is started here; the first fork server then starts at its first use.
         """
         for number in range(2 if any(map(is_function, attempted)) else 0):
             self._salted(number)
@@ -275,10 +275,10 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """After `MOST_TRIES` failures of the grader itself on a file, give 0 points and ask the instructor.
+    """Give 0 points, and ask the instructor, if the grader itself has failed on the same file `MOST_TRIES` times.
 
-    `before` is the previous record of the same submission. If `requested` is not empty, only these exercises were to be
-    graded, so all others keep their results from `before`.
+    Only exercises without a result get 0 points. `before` is the previous record of the submission. If `requested` is
+    not empty, only these exercises were to be graded, so all others keep their results from `before`.
     """
     if record.graded():
         return

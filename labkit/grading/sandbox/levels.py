@@ -27,10 +27,10 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Create the root folder for the sandboxes of worker `number` in `work`; return a `Place` with this folder.
+    """Create a root folder in `work` for the sandboxes of worker `number`; return a `Place` with this folder.
 
-    The place also has a user id for this worker, the paths `shown` that the sandboxes may read, and the folders
-    `masked` inside these paths, which appear empty.
+    The `Place` also has a user id for this worker, the paths that the sandboxes may read (`shown`), and the folders
+    inside these paths that must appear empty (`masked`).
     """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
@@ -75,8 +75,8 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return the isolation level to use, and a dict from each better level to the reason why it is unavailable.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level. Also raises it if the
-    level would be `plain`, but `trust` is false.
+    `wanted` is a level, or `best` for the best one that is available. Raises `InvalidInput` if the machine does not
+    offer the level, or if it would be the unprotected level `plain` although `trust` is false.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

@@ -94,10 +94,10 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox during a `with` block. Its end also ends the sandbox.
+        """Execute a notebook in a new sandbox. Use it in a `with` block, whose end also ends the sandbox.
 
-        `names` are the variables of the learner's answers. The block gets a `Run`, whose `answers` are connections to
-        the sandbox: one for each name. `deadline` is in seconds of `time.monotonic`.
+        `names` are the variables that hold the learner's answers. The block gets a `Run` whose `answers` has one
+        connection to the sandbox for each name. `deadline` is in seconds of `time.monotonic`.
         """
         self.wait_until_ready()
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
@@ -167,7 +167,7 @@ class Run:
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """Return how the sandbox ended if it was killed because it exceeded a limit, otherwise None."""
+        """Return a `RunEnd` if the sandbox was killed because it exceeded a limit, otherwise None."""
         return self._over("dead") if self._watch.breach else None
 
     def _receive(self, deadline: float) -> SandboxMessage | RunEnd:

@@ -114,11 +114,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return a dict whose keys are the paths to mount in a sandbox.
+    """Return the paths to mount in a sandbox, outer folders first, as a dict from path to whether it is readable.
 
-    The value is True for a readable path, and False for a path at which an empty folder is mounted. Outer folders come
-    first. Paths in `shown` are readable; paths in `masked` are empty, even if `shown` has them too. Paths may lie
-    inside each other. A path is left out if its enclosing folder already has the same effect.
+    At a path that is not readable, an empty folder is mounted. Paths in `shown` are readable, unless they are also in
+    `masked`. A path is left out if the mounted folders around it already have the same effect.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}

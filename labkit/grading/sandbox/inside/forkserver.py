@@ -91,8 +91,8 @@ def _import_ahead() -> None:
 def _until_ended(pid: int, control: socket.socket) -> int:
     """Wait until the sandbox `pid` and all its processes have ended; return the sandbox's exit code.
 
-    If the grader asks for the end with a message on `control`, kill the sandbox. If the sandbox ends by itself, still
-    read the grader's message, so that it is not taken for the next request.
+    The grader sends a message on `control` when it no longer needs the sandbox; the sandbox is then killed. The message
+    also comes after a sandbox has ended by itself, so it is read in any case. Only then is the next message a request.
     """
     is_ending = False
     with _ends_of([pid]) as ends:

@@ -40,7 +40,7 @@ def prepare() -> None:
 class _NoModules:
     """A replacement for the module `sys` in which `sys.modules` is empty.
 
-    Otherwise ipykernel would list the files of all modules for a debugger, although no kernel here has a debugger.
+    From the real `sys.modules`, ipykernel would list the files of all modules for a debugger, which no kernel here has.
     """
 
     modules: Mapping[str, object] = {}
@@ -132,8 +132,8 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 def _take_arguments(app: Any, arguments: Sequence[str]) -> None:
     """Give the Jupyter application `app` its command-line arguments.
 
-    If `prepare` has already parsed the same options, only the name of the connection file is set, and `app` does not
-    parse the arguments again.
+    If `prepare` has already parsed the same options, only the name of the connection file is new, so it is set without
+    parsing the arguments again.
     """
     parse = app.parse_command_line
     if arguments[:1] == [_FILE] and arguments[2:] == _OPTIONS:

@@ -37,7 +37,7 @@ class Telling:
         """The executed notebook as JSON, without its last cell (`serving.CELL`); empty until that cell starts."""
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts. Before the last cell, which the grader has added, fill `executed`."""
+        """Report that a cell starts. Before the last cell, which the grader has added, set the attribute `executed`."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
