@@ -117,7 +117,7 @@ def _keep_memory() -> None:
     """Make malloc keep freed memory, so that the next reading of stacks is faster.
 
     PyStack copies whole stacks, of 8 MB each. By default glibc takes new memory from the kernel for each copy, and it
-    takes 28 ms instead of 10 to read the stacks of a Spark driver. The setting holds for the whole process, and costs up
+    takes 28 ms instead of 10 to read the stacks of a Spark driver. The setting holds for the whole process and costs up
     to about 100 MB of memory.
     """
     with suppress(OSError, AttributeError):  # other C libraries have no such function
