@@ -209,20 +209,21 @@ def test_a_large_run_reads_only_some_lines_and_guesses_none(tmp_path: Path) -> N
         known = lines.Lines(where, is_large=is_large)
         call, found = Call(1, os.getpid(), os.getpid(), CallKind.CREATE, "", "", "", 0, 0.0), []
         for at[0] in range(300):
-            for kind in (CallKind.CREATE, CallKind.WRITE):
-                name = f"rows/{at[0]}"
-                line = known.added(Effect(replace(call, kind=kind, path=name), name, 1), tmp_path).line
+            # The first one has a further write, whose line is no proof for the write after a later creation.
+            for number, kind in enumerate([CallKind.CREATE, CallKind.WRITE, *[CallKind.WRITE] * (at[0] == 0)]):
+                turn_of_name = 2 * at[0] + number
+                line = known.added(Effect(replace(call, kind=kind), "rows-journal", turn_of_name), tmp_path).line
                 found.append(line and line.number)
-        return found, len(read)
+        return [*found[:2], *found[3:]], len(read)
 
-    assert start(300, is_large=False) == ([3] * 600, 600)
+    assert start(300, is_large=False) == ([3] * 600, 302)  # the line of a write is known from the creation before it
     for turn in (300, many, 60, 137):
         found, times = start(turn, is_large=True)
         assert times < 250
         for number, line in enumerate(found):
             assert line in (None, 3 if number // 2 < turn else 4)
         assert found[: 2 * many] == [3] * 2 * many
-        assert found.count(None) > 300
+        assert found.count(None) > 150
 
 
 def test_a_line_knows_the_lines_that_called_its_function(tmp_path: Path) -> None:
