@@ -76,6 +76,6 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
-    """Return an HTML table with the headings `head` and the rows `body`; if it has no rows, also the text `none`."""
+    """Return an HTML table with the headings `head` and the rows `body`; the text `none` follows an empty table."""
     result = table(head, body)
     return [result] if body else [result, para(none, kind="lkc-under")]

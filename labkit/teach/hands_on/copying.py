@@ -41,9 +41,9 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Recover from the checkpoint file: commit its transactions, abort all others, and go to its offset.
+        """Recover: commit the transactions in the checkpoint file, abort other unfinished ones, and set the position.
 
-        With `trusts="group"` the job goes instead to the offset that its consumer group has committed.
+        The position becomes the offset in the checkpoint file or, with `trusts="group"`, that of the consumer group.
         """
         position, decided = self._stored()
         for handle in self._sink.store.prepared("copy"):
@@ -102,11 +102,11 @@ class CopyJob:
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
-    """Copy half of the records and stop, let a second job copy the rest, and return the verdict on the copy.
+    """Copy half of the records with one job and the rest with a second job, and return the verdict on the copy.
 
-    The second job starts at the offset in the checkpoint if `trusts` is `"checkpoint"`, or at that of the consumer
-    group if it is `"group"`. Before that, labkit sets the group's offset to `group_says`. Raises `InvalidInput` for
-    another `trusts`, or if `group_says` is not between 0 and `records`.
+    Between the two jobs, labkit sets the consumer group's offset to `group_says`. The second job starts at the offset
+    in the checkpoint if `trusts` is `"checkpoint"`, and at the group's offset if `trusts` is `"group"`. Raises
+    `InvalidInput` for another value of `trusts`, or if `group_says` is not between 0 and `records`.
     """
     if not 0 <= group_says <= records:
         raise InvalidInput(
@@ -132,8 +132,8 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 class Steps(Tabled):
     """The steps of a job that copies Kafka records, and for each step the records that readers get after it.
 
-    `steps` are pairs: a sentence about the step, and the records. The records are None if the broker may not have
-    finished the step, because it is then uncertain what readers get.
+    `steps` are pairs: a sentence about the step, and the records. The records are None if the broker may still be
+    working on the step, because it is then uncertain what readers get.
     """
 
     title = "What the job did, and what readers get after each step"
@@ -175,10 +175,9 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy, and yield after each step a pair: the step's name, and a truth value.
+    """Perform the steps of a copy, and yield after each step its description and whether it is certainly complete.
 
-    The value is True if the step is complete, so that readers certainly see its result. False means that the broker may
-    still be working on the step.
+    A step is not certainly complete while the broker may still be working on it; readers may not see its result yet.
     """
     job.start()
     yield "starts: its checkpoint says offset 0", True

@@ -29,9 +29,9 @@ HEAD = ("", "can read up to", "gets")
 
 @dataclass(frozen=True, repr=False)
 class Look(Answered):
-    """A Kafka topic as readers get it at one moment: its records at both isolation levels, and the open transactions.
+    """The content of a Kafka topic at one moment: the records at both isolation levels, and the open transactions.
 
-    Offsets: `end` is the end offset of the log, and `stable` the last stable offset.
+    `end` is the end offset of the log, and `stable` is the last stable offset.
     """
 
     uncommitted: list[str]
@@ -108,7 +108,7 @@ class Topic:
     def ask_to_commit(self, name: str) -> ServerAnswer:
         """Send the request to commit a transaction, and return the answer of Kafka's transaction coordinator.
 
-        The request is sent even if labkit knows that the transaction is finished; `commit` would not send it then. The
+        For a transaction that is already finished, `commit` sends no request, but this method still does. The
         coordinator answers as soon as its own log contains the decision, a moment before the commit marker is in the
         topic.
         """
@@ -187,7 +187,7 @@ class Kafka:
     def folder(self) -> Path:
         """Return a new path that nothing uses yet, for a folder of files.
 
-        `clean` removes the files there. So does the end of the server, if it is private.
+        A private broker removes the folder when it ends; for a broker of your own, `clean` removes the folder.
         """
         base = self._base
         if base is None:
@@ -197,7 +197,7 @@ class Kafka:
         return base / f"notebook-{next(_numbers)}"
 
     def clean(self) -> None:
-        """Delete every topic that the method `topic` created, and the client's temporary files."""
+        """Delete every topic that the method `topic` created and, if the broker is your own, the client's files."""
         for topic in self._topics:
             topic.destroy()
         self._topics.clear()

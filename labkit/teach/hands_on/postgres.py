@@ -160,7 +160,7 @@ class Postgres:
                 time.sleep(0.02)
 
     def kill(self) -> answers.ServerAnswer:
-        """Kill the private server with SIGKILL, restart it, and report the result; your own server is not killed."""
+        """Kill a private server with SIGKILL, restart it, and return the result as text; your own server stays up."""
         if self._server.folder is None:
             return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so labkit did not kill it.")
         service = PostgresService(self._server.folder)

@@ -30,7 +30,7 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
     """Return the user's own server or, if there is none, a private server, which the first call starts.
 
     `variable` is the environment variable with the address of the user's server, and `start` starts a private one.
-    Raises `ServiceUnavailable` if it cannot be started.
+    Raises `ServiceUnavailable` if no private server can be started.
     """
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
@@ -62,9 +62,9 @@ def client(
 ) -> ClientT:
     """Return a new client of the user's own server or, if there is none, of a private server.
 
-    `make` creates the client. `find(variable, start)` chooses the server. Before that, this function cleans up after
-    the client that it returned for the same `variable` last time: that client removes its tables or topics. A client of
-    the user's own server also removes them when this process ends.
+    First, the client from an earlier call with the same `variable` removes its tables or topics. Then
+    `find(variable, start)` chooses the server, and `make` creates the client. On the user's own server, the
+    new client removes its tables or topics at the latest when this process ends.
     """
     if variable in _clients:
         _clients.pop(variable).clean()

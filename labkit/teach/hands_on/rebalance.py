@@ -57,16 +57,16 @@ def rebalance(
     longer: float = 0,
     each: Mapping[str, str] | None = None,
 ) -> dict[str, RebalanceOutcome]:
-    """Run each program as two consumers of one Kafka group, disturb the first one, and judge which orders they charged.
+    """Run each program as two consumers of one Kafka group, disturb one of them, and judge which orders were charged.
 
-    A program is a function that gets a worker (`join`, `poll`, `commit`, `charge`, `db`). One of `stop`, `slow` and
-    `kill` names the moment, such as `"charged 4"`, at which labkit disturbs the first consumer, A: it suspends A by
-    SIGSTOP, delays A inside the call that reports the moment, or kills A by SIGKILL. If A reaches the moment several
-    times, the first time counts. Then B joins the group, takes over and ends; `longer` seconds later, at most 60, A
-    continues. With `each`, which maps names to texts, one program runs once for each text and gets the text as its
-    second argument. All runs happen at the same time. Returns a dict from the name of the program, or the name in
-    `each`, to the outcome. Raises `InvalidInput` if A never reaches the moment, and `JobFailed` if A fails before it,
-    or if B fails.
+    A program is a function that gets a worker: an object with `join`, `poll`, `commit`, `charge` and `db`. Pass one of
+    `stop`, `slow` and `kill`, with a moment in the program, such as `"charged 4"`. When the first consumer, A, reaches
+    this moment for the first time, labkit suspends A with SIGSTOP (`stop`), delays A inside a call (`slow`), or kills A
+    with SIGKILL (`kill`). Then the second consumer, B, joins the group, takes over and ends. A suspended or delayed A
+    continues `longer` seconds after that, at most 60. `each` maps names to texts: one program runs once for each text
+    and gets the text as its second argument. All runs happen at the same time. Returns a dict from the name of the
+    program, or the name in `each`, to the outcome. Raises `InvalidInput` if A never reaches the moment, and `JobFailed`
+    if A fails before it, or if B fails.
     """
     chosen = [(fault, moment) for fault, moment in zip(Fault, (kill, stop, slow), strict=True) if moment]
     if not programs or len(chosen) != 1 or (each is not None and len(programs) != 1):
@@ -92,7 +92,7 @@ def rebalance(
     sources = [source_of(program, "lab.rebalance(commit_after, stop='charged 4')") for program in programs]
     runs = [(source.name, None) for source in sources] if each is None else list(each.items())
     if len({name for name, _ in runs}) < len(runs):
-        raise InvalidInput("lab.rebalance(): two programs have the same name; give each function its own.")
+        raise InvalidInput("lab.rebalance(): two programs have the same name; rename one of the functions.")
     database, broker = postgres(), kafka()
     session, (fault, moment) = max(SESSION, least_session(broker.address)), chosen[0]
     tasks, topics = list[Task](), list[Topic]()

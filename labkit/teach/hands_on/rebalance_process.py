@@ -37,7 +37,7 @@ BATCH = 3
 
 
 class Fault(StrEnum):
-    """How labkit disturbs the first consumer. A slow one waits inside a call until the second consumer ends."""
+    """How labkit disturbs the first consumer: by killing it, suspending it, or delaying it inside a call."""
 
     KILL = "kill"
     STOP = "stop"
@@ -65,7 +65,7 @@ class Source(NamedTuple):
 class Task(msgspec.Struct, frozen=True):
     """A learner's program to run as two consumers, with the servers that they use.
 
-    When the first consumer reaches the point of the program called `moment`, labkit disturbs it by `fault`.
+    When the first consumer reports that it has reached `moment`, such as `"charged 4"`, labkit disturbs it by `fault`.
     """
 
     broker: str
@@ -87,11 +87,11 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How the two consumers (`first` and `second`) ended, and which `moments` in its program the first one reported.
+    """How the two consumers ended, and which `moments` in its program the first one reported.
 
-    A consumer's end is the type of an error, `signal 9`, or an empty text for a normal end. `problem` says why the run
-    has no result, and what to do. It is `NEVER` if the first consumer ended before the moment at which labkit was to
-    disturb it, and empty if nothing went wrong.
+    `first` and `second` are the type of an error, `signal 9`, or an empty text for a normal end. `problem` is empty if
+    the run has a result. It is `NEVER` if the first consumer ended normally without reaching the moment at which labkit
+    was to disturb it. Any other text says why there is no result, and what to do.
     """
 
     first: str
@@ -212,7 +212,7 @@ class _Process:
 
     @property
     def failed(self) -> str:
-        """A clause for the learner: the error with which this process ended, and what to do about the error."""
+        """A message to the learner, without a full stop: the error with which this process ended, and a remedy."""
         explained = (line[4:] for line in self.lines if line.startswith("why "))
         return f"{self.name} ended with {next(explained, f'{self.end}; run the cell again')}"
 
@@ -294,7 +294,7 @@ def _run(task: Task, name: str, moment: str, telling: int, waiting: int) -> int:
 
 
 def _explained(error: BaseException, source: Source) -> str:
-    """Return a clause on an error of the learner's program: its type, message and line, and what to do."""
+    """Return text for a message about an error of the learner's program: its type, message and line, and a remedy."""
     message = ""
     with suppress(Exception):  # the learner's own class may fail to give its text
         message = " ".join(str(error).split())

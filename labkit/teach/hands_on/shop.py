@@ -184,7 +184,7 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Drop the publication, and the replication slot, because the server would keep its WAL for the slot."""
+        """Drop the publication and the replication slot, for which the server would otherwise keep WAL; disconnect."""
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

@@ -55,8 +55,10 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Life(msgspec.Struct, frozen=True):
-    """The record of one process of a learner's program: its signal (0 if none), the number of calls that began, the
-    names passed to `shop.at`, and the error, if there was one.
+    """How one process of a learner's program ended, and what it had done until then.
+
+    `signal` is the signal that ended it, or 0; `begun` is the number of calls of the program that began; `moments` are
+    the names that it passed to `shop.at`; and `error` is an empty text if there was no error.
     """
 
     signal: int
@@ -89,7 +91,7 @@ def inserted(data: bytes) -> Change | None:
 
 
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
-    """Return the outbox's new rows, each with the LSN of its commit, by the SQL function `PEEK` or `GET`."""
+    """Read the replication slot with `function` (`PEEK` or `GET`); return each change with the LSN of its commit."""
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
     )
@@ -201,8 +203,8 @@ def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
     """Return the lines that the process `pid` wrote into its pipe, and whether this function killed the process.
 
-    `reading` is the file descriptor from which to read. The function kills the process if it takes more than `PATIENCE`
-    s, or if the parent of this process has ended.
+    `reading` is the file descriptor of this pipe. The function kills the process `pid` if it runs longer than
+    `PATIENCE` s, or if the current process has lost its parent.
     """
     reports, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE

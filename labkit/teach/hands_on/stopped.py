@@ -38,7 +38,7 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The result for one store: the last output lines of the stopped writer and of the second writer, and a verdict."""
+    """The result for one store: whether the stopped and the second writer wrote or were refused, and a verdict."""
 
     name: str
     first: str

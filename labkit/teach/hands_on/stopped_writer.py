@@ -19,9 +19,9 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read a file's rows now, and return a function that later appends those of `ROWS` that were missing.
+    """Read a file, and return a function that later appends the rows of `ROWS` that the file lacked at this time.
 
-    The function does not read the file again, so it does not see the rows that another writer adds meanwhile.
+    The function does not read the file again, so it repeats the rows that another writer has added meanwhile.
     """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
@@ -36,9 +36,9 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read a table's rows now, and return a function that later inserts those of `ROWS` that were missing.
+    """Read a table, and return a function that later inserts the rows of `ROWS` that the table lacked at this time.
 
-    The function does not read the table again, so it does not see the rows that another writer adds meanwhile.
+    The function does not read the table again, so it repeats the rows that another writer has added meanwhile.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
