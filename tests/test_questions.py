@@ -236,7 +236,7 @@ def test_what_a_run_measures_is_said_as_a_prediction_would_say_it(question, foun
 def test_what_is_no_measurement_is_refused_and_not_noted(question, found):
     say(question, question.right[0])
     noted = Path(progress.NAME).read_text()
-    with pytest.raises(InvalidInput, match=r"give a number or text .* as outcome\.v"):
+    with pytest.raises(InvalidInput, match=r"pass a value .* as outcome\.v"):
         lab.answer(question.name, found)
     assert Path(progress.NAME).read_text() == noted
 

@@ -93,7 +93,7 @@ def spark_guarantee(chain: Chain) -> str:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee predicted for a chain on real Spark, and the number of failpoints with a prediction.
+    """Return a chain's weakest predicted guarantee over all failpoints of real Spark, and the number of these points.
 
     The predictions are written by hand in `labkit/runs/expected.toml`, and tests compare each with a real run.
     """

@@ -64,7 +64,7 @@ def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
     if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): `facts` names {missing[0][:40]!r}, but not every run has such a fact; "
+            f"lab.compare(): `facts` names {missing[0][:40]!r}, but not every run has a value of this name; "
             f"{nearest(missing[0][:40], list(facts_by_name))}"
             if facts_by_name
             else "lab.compare(): only simulated runs have values for `facts`; omit it, or compare only such runs."

@@ -36,8 +36,8 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 def broker() -> Iterator[Mapping[str, str]]:
     """Provide a private Kafka broker for a `with` block, and yield `{"KAFKA": address}`, an environment variable.
 
-    If the notebook already uses a private broker, it is this one. If the notebook uses the user's own broker, labkit
-    starts a private one that ends with the block, because the tested pipelines have fixed topic names and must not
+    This is the notebook's private broker, which is started if necessary. If the notebook uses the user's own broker,
+    labkit starts another one that ends with the block, because the tested pipelines have fixed topic names and must not
     write into the user's broker. Raises `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
@@ -51,9 +51,9 @@ def broker() -> Iterator[Mapping[str, str]]:
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
     """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
-    `place` is the write's name in the pipeline's recording. `variables` are further environment variables for the
-    pipeline; `broker` yields them, with the address of a Kafka broker. Raises `ServiceUnavailable` if the machine
-    cannot trace system calls, and `JobFailed` if the pipeline never made this write or failed.
+    `place` is the write's name in the pipeline's recording. `variables` are environment variables for the pipeline in
+    addition to those of this process, such as the Kafka address that `broker` yields. Raises `ServiceUnavailable` if
+    the machine cannot trace system calls, and `JobFailed` if the pipeline never made this write or failed.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # With this prefix, because labkit masks names such as tmpa1b2 in the names of effects.
@@ -88,7 +88,9 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
         tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
     )
     if not met or done.emptied is None or done.emptied.left:
-        raise JobFailed(f"labkit did not kill {pipeline.name} right before {wanted}; run the cell again.")
+        raise JobFailed(
+            f"{pipeline.name} did not reach the write {wanted}, or labkit could not kill it there; run the cell again."
+        )
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:

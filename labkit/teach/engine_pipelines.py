@@ -59,7 +59,7 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in labkit's own Python environment, so that users need only download JAR files."""
+        """Whether the pipeline and its reader need no other Python environment than labkit's own."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 

@@ -86,7 +86,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
 
 
 def stage(write: AtomicWrite) -> Stage:
-    """Return the box that an engine's picture shows for a group of writes that take effect together, atomically."""
+    """Return the box in an engine's picture for writes that take effect together, such as rows and offsets."""
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint is both the state and the decision; the picture shows only the decision.
     phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]

@@ -8,7 +8,7 @@ _cells: dict[int, str] = {}
 
 
 def note_cells() -> None:
-    """Note from which cell each execution comes, by the id that JupyterLab sends; does nothing outside of IPython."""
+    """Record from now on which cell each execution belongs to, by JupyterLab's cell id; do nothing outside IPython."""
     if (shell := shell_here()) is not None:
         shell.events.register("pre_run_cell", _note)
 
@@ -16,8 +16,9 @@ def note_cells() -> None:
 def executed() -> list[str] | None:
     """Return the sources of the cells executed so far, oldest first; None outside of a notebook.
 
-    If a cell was executed several times, an empty text takes the place of all its sources but the last. If the front
-    end sends no cell ids, labkit cannot recognise such a repetition, and all sources are returned.
+    The list has one text for each execution. If a cell was executed several times, only the last of its texts is a
+    source, and the earlier ones are empty. Without cell ids from the front end, labkit cannot tell which cells were
+    repeated, so the list contains all sources.
     """
     history = getattr(shell_here(), "history_manager", None)
     if history is None:

@@ -39,10 +39,10 @@ def matrix(folder: Path | str | None = None) -> "VerdictGrid":
 
 @takes('lab.totals("changelog.retract_stream")')
 def totals(*scenarios: str) -> "Totals":
-    """Return a figure that compares two totals: a reader computes one from a changelog, and a batch query the other.
+    """Return a figure that compares, for each run, a reader's total from a changelog with the total of a batch query.
 
-    `scenarios` are names of scenarios of the simulator `changelog`, each a run to show. Raises `InvalidInput` if a
-    scenario is unknown or belongs to another simulator.
+    `scenarios` are the names of predefined runs of the simulator `changelog`. Raises `InvalidInput` if a name is
+    unknown or belongs to another simulator.
     """
     from labkit.teach.study import replay
     from labkit.view.totals import Totals, totals_in

@@ -20,7 +20,8 @@ _LIKE = 0.6
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
     """Return a sentence that says which cell defines `name` and must run first; empty if no cell defines it.
 
-    The last of the `executed` cells has failed, because `name` was missing. `file` is the notebook's file name.
+    The last of the `executed` cells is the one that failed because `name` was not defined. `file` is the notebook's
+    file name.
     """
     cells = released_cells(_notebook(executed, file)) or ()
     own = _place(executed[-1], cells) if executed else None

@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
     """Return the names of the sections in `glossary.toml`, and a dict from each word to its entry.
 
-    `text` is the text of the file, whose order both keep. Raises `msgspec.ValidationError` for an invalid entry.
+    `text` is the file's content; the results keep its order. Raises `msgspec.ValidationError` for an invalid entry.
     """
     sections: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(sections), {
@@ -70,7 +70,7 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return a card that explains a word, as in `lab.word("offset")`; without a name, a card that lists all words.
+    """Return a card that explains a word, as in `lab.word("offset")`; without a name, a card with the course's words.
 
     Raises `InvalidInput` for a word that the glossary does not have, and suggests the most similar ones.
     """
@@ -82,7 +82,7 @@ def word(name: str | None = None) -> Card:
         if wanted in {form.lower() for form in (entry.word, f"{entry.word}s", *entry.forms)}:
             return _card(entry)
     close = difflib.get_close_matches(wanted[:40], list(words), n=3, cutoff=0.5)
-    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "lab.word() lists all words."
+    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "lab.word() lists the course's words."
     raise InvalidInput(f"the glossary does not contain {name[:40]!r}; {remedy}")
 
 

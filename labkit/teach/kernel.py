@@ -54,7 +54,7 @@ def _is_of(trace: TracebackType, namespace: object) -> bool:
 
 
 def warm_up() -> None:
-    """Start Spark drivers in the background if a person has the notebook open and it contains a call in `CALLS`."""
+    """Start Spark drivers in the background if a person has the notebook open and its text contains one of `CALLS`."""
     path = Path(os.environ.get(FILE, ""))
     if "ipykernel" not in sys.modules or not _crashes(path):
         return

@@ -69,7 +69,7 @@ class Order(OnCard):
         }
 
     def under(self, fault: str) -> "Order":
-        """Return this design, but searched in schedules with crashes and at most one `fault`, such as `lost-answer`."""
+        """Return a search of this design in schedules with crashes and at most one `fault`, such as `lost-answer`."""
         return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property
@@ -92,7 +92,7 @@ class Order(OnCard):
 
     @property
     def is_ever_broken(self) -> bool:
-        """Whether some schedule violates a property, if only for a while before the final rows are right."""
+        """Whether some schedule violates a property; a temporary violation counts even if the final rows are right."""
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
@@ -127,8 +127,8 @@ class Order(OnCard):
     def killing(self) -> str:
         """A sentence that describes a shortest schedule which violates a property, or says that there is none.
 
-        If the design is not exactly-once, the final rows of this schedule are wrong. If it is, the rows may be wrong
-        only for a while, or only because a repeated step gets other rows.
+        If `guarantee` is not exactly-once, the final rows of this schedule are wrong. Otherwise its rows are wrong only
+        for a while, or only because a repeated step gets other rows.
         """
         for each in self.results.values():
             for claim, trace in each.witnesses.items():
@@ -160,10 +160,10 @@ class Order(OnCard):
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a list of triples of texts: an assumption, the guarantee under it, and a schedule that breaks it.
+        """Return triples of texts: an assumption, the guarantee under it, and a schedule that violates a property.
 
-        The assumption says whether a step that is repeated after a crash gets the same rows. Under each assumption,
-        there is one triple for each violated property. If none is violated, the only triple says so in its third text.
+        There are two assumptions: a step that is repeated after a crash gets the same rows, or it may get other rows.
+        For each, the list has one triple for each violated property or, if none is violated, one that says so.
         """
         return [
             (IN_WORDS[world], verdicts.guarantee.value, sentence)
@@ -173,9 +173,9 @@ class Order(OnCard):
 
     @cached_property
     def built(self) -> list[str]:
-        """One text for each existing system with this design: what it is, its name here, and how it differs.
+        """A list of texts about the existing systems with this design: what each is, its name, and how it differs.
 
-        Such a name is `spark-append`.
+        The name is the one that `orders[...]` accepts, such as `spark-append`.
         """
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
@@ -229,7 +229,7 @@ class Orders(Shown):
 
     @property
     def built(self) -> dict[str, str]:
-        """A dict that gives the table cell of each existing system, as in `{"spark-append": "row | column"}`."""
+        """A dict from each existing system to its place in the table, as in `{"spark-append": "row | column"}`."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:

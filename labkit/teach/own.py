@@ -42,7 +42,7 @@ QUICK_SECONDS = 1200.0
 class Tried(OnCard):
     """The results of `lab.try_sink`: for each axis (separately tested property), whether a fault was found.
 
-    A notebook displays them as a card, with the sink's first batch and the result of a kill before each request.
+    A notebook displays them as a card, with the results of kills before each request to the store in the first batch.
     """
 
     name: str
@@ -62,9 +62,9 @@ class Tried(OnCard):
 
     @property
     def kills(self) -> list[str]:
-        """A list of the guarantees after a kill, one for each place in the sink's first batch where it was killed.
+        """A list of guarantees, one for each place in the first batch at which the test killed the sink.
 
-        If there are two writers, the older one was stopped at this place instead, and continued after the newer one.
+        In a test with two writers, the older one was suspended there, and resumed after the newer one had written.
         """
         return [each.verdict for each in self.places]
 
@@ -140,7 +140,7 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested(OnCard):
-    """The results of a crash test on real Spark; with the option `only`, they cover only the runs that it selects.
+    """The results of a crash test on real Spark: of all its runs or, with the option `only`, of the selected ones.
 
     The HTML pages of the test are in `folder`.
     """

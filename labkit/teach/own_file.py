@@ -85,7 +85,7 @@ def first_function(file: Path) -> str:
 
 
 def unwritten(file: Path) -> str:
-    """Return the name of the sink in a file of `save_sink` if its body is still a stub; an empty text otherwise."""
+    """Return the name of the sink in a file that `save_sink` wrote if the sink is still a stub, and "" otherwise."""
     try:
         text = file.read_text(encoding="utf-8")
         first = ast.parse(text).body[0] if WRITTEN in text else None

@@ -201,7 +201,10 @@ def _in_file(name: str) -> Callable[..., Any]:
 
 
 def main(name: str) -> None:
-    """Run the learner's file and test its function `name`; print the results as JSON, the file's output to stderr."""
+    """Run the learner's file, test its function `name`, and print the results as JSON.
+
+    The output of the file itself goes to stderr.
+    """
     end_with_parent()
     channel = os.dup(1)
     os.dup2(2, 1)

@@ -141,7 +141,7 @@ def only_defines(source: str) -> bool:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs, but for the card of a question's answer one with the learner's own prediction."""
+    """Yield the recorded outputs, but replace the card that answers a question by one with the learner's prediction."""
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

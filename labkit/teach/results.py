@@ -111,8 +111,8 @@ class Walk:
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
             raise InvalidInput(
-                f"The simulator {self.walk.model.name} does not state which output is right, so it is unknown what its "
-                "readers saw wrong."
+                f"The simulator {self.walk.model.name} does not define the right output, so labkit cannot judge what "
+                "readers saw; look at `violated` instead."
             )
         return self.reader_account
 
@@ -198,8 +198,8 @@ class Search:
         near = nearest_to(model, claim, self.exploration.unique_states)
         if near is None:
             raise InvalidInput(
-                f"The search was too short to show how near a run comes to {claim}: it reached neither a state near it "
-                "nor the end of a run; increase max_states in lab.explore()."
+                f"The search was too short to show a run that comes near {claim}, because it reached neither such a "
+                "state nor the end of a run; increase max_states in lab.explore()."
             )
         return near
 

@@ -38,10 +38,10 @@ def simulate(
 ) -> Walk:
     """Simulate what `lab.crash` does on real Spark: crash a job with three records, and judge the rows.
 
-    `at` is a failpoint (crash point), or a list in which the nth failpoint kills the nth driver. `order` is the commit
-    order, such as `engine` or `decision`; without it, the sink's usual one is used. `source` is `log`, which can be
-    read again after a crash, or `socket`, which cannot. Raises `InvalidInput` for a sink, order, store, source or
-    failpoint that the simulator lacks.
+    `at` is a failpoint (crash point) at which the driver is killed, or a list of failpoints, one for each successive
+    driver. `order` is the commit order, such as `engine` or `decision`; without it, the sink's usual one is used.
+    `source` is `log`, which can be read again after a crash, or `socket`, which cannot. Raises `InvalidInput` for a
+    sink, order, store, source or failpoint that the simulator lacks.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]

@@ -156,11 +156,10 @@ def _exercises() -> ModuleType | None:
 
 
 def _own(name: str, module: str) -> ModuleType | None:
-    """Return `labkit.teach.<module>`, which tests a learner's own sink; None if it cannot run here.
+    """Return `labkit.teach.<module>`, which tests a learner's sink, or print why it cannot run here and return None.
 
-    In the second case, print the reason. `name` is the function that the learner called. The module cannot run in a
-    browser, which cannot kill a sink. During grading it does not run either, because the grader itself checks the
-    answers.
+    `name` is the function that the learner called. The module cannot run in a browser, which cannot kill a sink. During
+    grading it does not run either, because the grader itself checks the answers.
     """
     if IN_BROWSER:
         print(f"{needs_installation(name)} The text below describes the output that an installed lab shows here.")

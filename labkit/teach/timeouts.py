@@ -41,8 +41,7 @@ class Examined(OnCard, Examination):
 class Trials(Tabled, dict[str, "TimeoutTrial"]):
     """The results of `lab.try_timeouts`, displayed as a card: what a real Kafka broker did to a job's transactions.
 
-    A dict from each kind of traffic, such as `"burst"`, to its result; the traffic is how the job's records arrive over
-    time.
+    A dict from kind of traffic (how the job's records arrive over time), such as `"burst"`, to the result.
     """
 
     title = "One timeout, three kinds of traffic"

@@ -119,8 +119,8 @@ def test_without_a_word_all_are_listed():
     [
         ("ofset", "did you mean 'offset' or "),
         ("chekpoint", "did you mean 'checkpoint'"),
-        ("xyzzy", "lab.word() lists all words."),
-        ("x" * 500, "the glossary does not contain '" + "x" * 40 + "'; lab.word() lists all words."),
+        ("xyzzy", "lab.word() lists the course's words."),
+        ("x" * 500, "the glossary does not contain '" + "x" * 40 + "'; lab.word() lists the course's words."),
     ],
 )
 def test_an_unknown_word_gets_the_nearest_ones_in_one_sentence(asked, told):

@@ -23,8 +23,8 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 def notebook_folder(named: Path | None = None) -> Path:
     """Return the folder with the notebooks: `named` or its subfolder `notebooks`.
 
-    Without `named`, it is the first of these with a notebook: `./notebooks`, the current folder, the checkout's folder.
-    Raises `InvalidInput` if there is no notebook.
+    Without `named`, it is the first of these folders that contains a notebook: `./notebooks`, the current folder, and
+    `notebooks` in the checkout of labkit's repository. Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
@@ -72,9 +72,9 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return environment variables with which JupyterLab finds labkit's settings before all others.
+    """Return environment variables for JupyterLab, so that it searches labkit's folders of settings first.
 
-    They are added to `variables`, by default those of this process.
+    The result also contains `variables` or, without this argument, the environment variables of this process.
     """
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():

@@ -22,9 +22,9 @@ BEGIN, END = "begin", "end"
 def write(folder: Path, sink: str, rows: int) -> None:
     """Write and commit two batches of `rows` rows with one of labkit's sinks.
 
-    The function creates the empty file `BEGIN` before the second batch, and `END` after it. The caller counts only the
-    disk operations between the two, because the first batch also creates folders. The engine logs its decision before
-    each commit if the sink supports this commit order.
+    The function creates the empty files `BEGIN` before and `END` after the second batch. The caller counts only the
+    disk operations between them, and not those of the first batch, which also creates folders. If the sink supports the
+    commit order `decision`, the decision to commit a batch is logged before the commit.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

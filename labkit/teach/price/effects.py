@@ -66,7 +66,7 @@ class Effects(Tabled, dict[tuple[str, int], Counts]):
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """Return the names of the counts, such as `files`, that are greater for the largest batch than the smallest."""
+        """Return which counts, such as `files`, are higher for the largest batch than for the smallest one."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
@@ -120,8 +120,8 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     result.note = ELSEWHERE
     if len(result) < len(wanted):
         raise InvalidInput(
-            f"lab.count_effects(): {supported()} labkit has recorded counts only for some batches; write "
-            f"sizes={list(SIZES)}."
+            f"lab.count_effects(): labkit has no recorded counts for some of these sizes; write sizes={list(SIZES)}. "
+            f"New counts are not possible here: {supported()}"
         )
     return result
 
@@ -141,7 +141,10 @@ def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
             tick=recorder.tick,
         )
         if watched.status:
-            raise JobFailed(f"The command that writes the batches failed: {output.read_text('utf-8')[-300:]}")
+            raise JobFailed(
+                "The command that writes the batches failed; call lab.count_effects() again. The end of its output: "
+                f"{output.read_text('utf-8')[-300:]}"
+            )
         calls = [each.call for each in recorder.effects]
         return Effects((key, _counts(_counted(calls, folder / case))) for case, key in cases.items())
 

@@ -11,7 +11,7 @@ NOTHING = "There is no prediction yet, so the chart has no line."
 
 
 def noted(question: str) -> float | None:
-    """Return the number that a learner predicted, or None. Raises `InvalidInput` if the question asks for none."""
+    """Return a learner's predicted number, or None. Raises `InvalidInput` unless the question asks for a number."""
     try:
         from labkit.teach.questions import notes
         from labkit.teach.questions.question import Kind, find
@@ -20,8 +20,7 @@ def noted(question: str) -> float | None:
     wanted = find(question)
     if wanted.kind is not Kind.NUMBER:
         raise InvalidInput(
-            f"the question {question!r} does not ask for a number; lab.expected_wait() needs one that does, such as "
-            "13-slope."
+            f"the question {question!r} does not ask for a number; name a question that does, such as 13-slope."
         )
     prediction = notes.of(wanted)
     if prediction is None or prediction.words is None:

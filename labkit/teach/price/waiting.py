@@ -95,7 +95,7 @@ class Waits(Tabled):
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Return how many transactions `way` committed, one number for each trigger interval that was tried."""
+        """Return how many transactions `way` committed, as a list with one number for each commit interval."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property

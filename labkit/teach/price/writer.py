@@ -38,7 +38,7 @@ def records(interval: float) -> int:
 def connect(database: str, patience: float) -> sqlite3.Connection:
     """Return an SQLite connection that syncs the disk at each commit, and waits up to `patience` seconds for a lock.
 
-    While it opens the database, it may wait longer: up to `PATIENCE` seconds.
+    This function itself may wait longer for a lock while it opens the database: up to `PATIENCE` seconds.
     """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. If several programs open a database at once, one prepares the log and the others wait for

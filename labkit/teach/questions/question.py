@@ -51,8 +51,8 @@ class Kind(StrEnum):
 class Question:
     """A question to a learner, who predicts the result of a run.
 
-    `right` is the right answer, and `because` explains it. `means` maps a value that the run may measure, as text, to
-    the option that is the right answer for this value.
+    `right` is the right answer, and `because` explains it. `means` maps a measured value, as text, to the option that
+    is the right answer for this value.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return as texts a value that a run measured, to compare it with a prediction.
+        """Convert a value that a run measured to a tuple of texts, which can be compared with a prediction.
 
         Returns the right answer if `value` is None. Raises `InvalidInput` unless `value` is a number, a text, a truth
         value, or several of these.
@@ -100,8 +100,8 @@ class Question:
         members = list(value) if isinstance(value, Iterable) and several else [value]
         if not all(isinstance(each, str | Number) for each in members):
             raise InvalidInput(
-                f'lab.answer("{self.name}", ...): give a number or text that the run measured, such '
-                "as outcome.verdict.rows."
+                f'lab.answer("{self.name}", ...): the result is not a number, a text, or a list of these; pass a value '
+                "that the run measured, such as outcome.verdict.rows."
             )
         words = {self._one(each) for each in members} or {"nothing"}
         others = sorted(words - set(self.options))
@@ -219,7 +219,7 @@ class _Table(msgspec.Struct):
 
 
 def _read(name: str, place: str, table: object) -> Question:
-    """Return the question of one table. Raises `InvalidInput`, whose message begins with `place`, if it is invalid."""
+    """Return a table's question. Raises `InvalidInput`, with a message that names the `place`, for an invalid table."""
     keys = [each.encode_name for each in msgspec.structs.fields(_Table)]
     if isinstance(table, dict) and (unknown := [key for key in table if key not in keys]):
         raise InvalidInput(f"{place}: unknown key {unknown[0][:40]!r}; {nearest(unknown[0][:40], keys)}")
