@@ -295,7 +295,7 @@ lab.my_sink(my_sink, after="00")
 # [14](14_capstone.ipynb) real Spark is killed with it.
 #
 # `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word, and
-# `lab.word()` lists all, with twelve names that the lab invented.
+# `lab.word()` lists the course's words, and those that the lab invented.
 #
 # ## Check yourself
 #
