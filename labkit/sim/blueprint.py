@@ -36,9 +36,10 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return a dict from name to scenario (a named example run), read from a package's file `scenarios.toml`.
+    """Return the scenarios (example runs) of a package as a dict from name to scenario.
 
-    `script` converts a scenario's field `script` from text into the value that the simulator's function `play` takes.
+    They are read from the package's file `scenarios.toml`. The function `script` converts the text of a scenario's
+    script into the value that the simulator's function `play` takes.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -61,8 +62,8 @@ def play(model: Model[Any], steps: str) -> Replay:
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = itemgetter(0)) -> Replay:
     """Continue the run `walk` of the simulator `model` until only faults can happen, and return the run.
 
-    `choose` picks each next action. It gets the possible actions without those that a script must name, mainly faults
-    (see `unasked`).
+    `choose` picks each next action. Its argument is the list that `unasked` returns: the possible actions, except those
+    that only a script may choose, such as a crash.
     """
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -70,7 +71,7 @@ def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], 
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the possible actions, without those that an example run takes only where its script names them."""
+    """Return the actions that are possible in a state, except those that only a script may choose, such as a crash."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
@@ -108,7 +109,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     @property
     def name(self) -> str:
-        """Return the simulator's name, which is also the first part of each of its traces as text."""
+        """Return the simulator's name. A trace of the simulator, converted to text, begins with this name."""
         return self.model.name
 
     @property
@@ -131,7 +132,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     def scenario(self, name: str) -> Scenario[ScriptT]:
         """Return the scenario of this name.
 
-        Raises `InvalidInput` if there is none; the message suggests another name.
+        Raises `InvalidInput` if there is none; the message suggests a similar name.
         """
         if name not in self.scenarios:
             suggestion = nearest(name[:40], list(self.scenarios))

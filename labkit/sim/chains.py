@@ -41,9 +41,9 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """Return whether the sink commits before or after the engine logs a batch as finished.
+        """Return which comes first: the sink commits a batch, or the engine logs the batch as finished.
 
-        The result is the order that the engine uses if the sink supports it, and otherwise the sink's default order.
+        The result is the engine's usual order if the sink supports this order, and otherwise the sink's default order.
         """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]

@@ -210,9 +210,7 @@ class Search(Generic[StateT]):
         return (len(parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Take over a helper's result for the states `numbers`, as if this process had checked and expanded them
-        itself.
-        """
+        """Add a helper process's result for the states `numbers`, as if this process had checked and expanded them."""
         self._take_broken(self.claims.always, numbers, expansion.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
         if self.stopped:
@@ -282,7 +280,7 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a trace that shows how near the simulator comes to a "sometimes" property that no state fulfils.
+    """Return a trace to a state that may show why no state fulfils a certain "sometimes" property.
 
     `name` is the name of the property. The trace leads to the first state that the property's filter `where` selects.
     If the property has no filter, or the filter selects no state, the trace leads to the first terminal state. Returns

@@ -169,7 +169,7 @@ class _Graph(Generic[StateT]):
     def _inevitable(self) -> set[int]:
         """Return the states from which every schedule (sequence of actions) violates a property.
 
-        An endless schedule does not count as a violation, nor does a schedule that leaves the visited states.
+        A state is left out if a schedule from it goes on forever or leaves the visited states, without a violation.
         """
         left = [len(after) for after in self._after]
         doomed, waiting = set(self._broken), deque(self._broken)

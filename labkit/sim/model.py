@@ -85,7 +85,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One step of a simulator: its name, and the number of the process, partition or message it concerns, or -1."""
+    """One step of a simulator: its name, and the number of its process, partition or message; -1 if it has none."""
 
     name: str
     which: int = -1
@@ -197,8 +197,8 @@ class Model(ABC, Generic[StateT]):
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.
 
-        Processes are interchangeable if no property distinguishes them. If an action concerns such a process, its
-        number (`Action.which`) is the index of the process in the result.
+        Processes are interchangeable if no property distinguishes them. The number `Action.which` of an action on such
+        a process is the index of the process in the result.
         """
         return ()
 
@@ -210,7 +210,7 @@ class Model(ABC, Generic[StateT]):
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence that describes an action in this state; by default, it does not depend on the state."""
+        """Return one sentence that describes an action in this state; by default, it is `sentence(action)`."""
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:

@@ -83,7 +83,7 @@ class Packer(Generic[StateT]):
     def _parts(self, state: Any) -> tuple[Any, ...]:
         """Return the parts of a state that are encoded separately.
 
-        They are its fields, but the field `Model.row`, a tuple of processes, is replaced by the single processes.
+        Each field is a part, except the field that `Model.row` names, a tuple of processes: each process is a part.
         """
         row = self._row
         if row < 0:
@@ -127,7 +127,7 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Let `pack` raise `KeyError` for a value without a code; `is_closed=False` lets it assign a code again."""
+        """Make `pack` raise `KeyError` for a value without a code, or assign a code if `is_closed` is False."""
         for table in self._tables:
             table.is_closed = is_closed
 
@@ -155,7 +155,7 @@ class Packer(Generic[StateT]):
     def pack(self, state: StateT) -> int:
         """Return the number that encodes a state.
 
-        Raises `TypeError` if the state has another number of processes than the initial state.
+        Raises `TypeError` if the number of processes differs from that in the initial state.
         """
         parts: Any = state if self._row < 0 else self._parts(state)
         return sum(map(getitem, self._tables, parts))

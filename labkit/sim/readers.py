@@ -86,11 +86,11 @@ class _Steps:
     def exposure(
         self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_timed: bool
     ) -> Exposure:
-        """Return for how many steps readers of each key saw wrong values, and for how many correct rows were hidden.
+        """Return for how many steps readers of each key saw wrong values, and how long correct rows were hidden.
 
         `expected` has the correct records, `last` is the history at the end of the run, and `rows` are the rows in
         `last`. `is_timed` says that rows were hidden only in transactions of the store. If it is False, rows may also
-        have been hidden elsewhere, such as in a write-ahead log, and the result says that it is unknown for how long.
+        have been hidden elsewhere, such as in a write-ahead log; then the result says that it is unknown for how long.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(

@@ -92,7 +92,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return one result of a run (see `facts`) as text: a verdict's own text, or the result's meaning and value."""
+    """Return one result of a run (see `facts`) as text: its meaning and value, or the text of a verdict."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

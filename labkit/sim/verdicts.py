@@ -12,7 +12,7 @@ from labkit.sim.walk import Replay
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Base class of judges that compare the rows which a reader has seen in a simulator's state with the expected rows.
+    """Base class of judges, which compare the rows that a reader has seen up to a state with the expected rows.
 
     `view` returns the part of a state that `history` uses, so that states with an equal view are judged only once.
     """

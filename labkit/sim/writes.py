@@ -186,7 +186,7 @@ def word_of(kind: type[WordT], text: str, what: str) -> WordT:
 
 
 def atomic(writes: Iterable[Write]) -> AtomicSet:
-    """Return a set of writes that become durable together as a tuple, sorted as in the enumeration `Write`."""
+    """Return a tuple of writes that become durable together, in the order of the enumeration `Write`."""
     return tuple(sorted(writes, key=list(Write).index))
 
 
@@ -226,7 +226,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return how a design's rows become visible if its text does not say how.
+    """Return the default kind of output: how a design's rows become visible if its text does not say it.
 
     They become visible in a transaction if another write becomes durable together with them, and otherwise one by one.
     """
@@ -250,9 +250,9 @@ The order matters: by default, the recovery of a job starts from the first of th
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery rules for a job with these writes.
 
-    `READS` lists writes in order of preference (decision, state, and so on). A restart continues from the first of them
-    that the job makes, or, if it makes none, from the beginning of the input. The restart skips the output of steps
-    that the store's marker contains, and publishes staged output of steps that will not run again.
+    A restart continues from the first write in `READS` (decision, state, and so on) that the job makes. If the job
+    makes none of them, a restart begins with the first input row. The restart skips the output of steps that the
+    store's marker contains, and publishes staged output of steps that will not run again.
     """
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)
@@ -263,7 +263,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return a clause that says why an order of writes or its recovery makes no sense; empty if they make sense."""
+    """Return a clause that says what is wrong with a design's writes or recovery; empty if the design makes sense."""
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"

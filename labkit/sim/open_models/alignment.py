@@ -71,10 +71,7 @@ class OpenAlignment(Barriers, ChoiceModel):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties of `Barriers`.
-
-        If the job can stop forever, the reason for this violation names a task that waits.
-        """
+        """Return the properties of `Barriers`; if the job can get stuck, the reason names a task that waits forever."""
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]

@@ -107,10 +107,10 @@ class OpenConfirmation(Pipeline, ProgramModel):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the pipeline's properties that depend on the commit, and one of this model.
+        """Return the pipeline's properties that depend on the commit, and one more: `confirmed`.
 
-        The latter says that a batch is confirmed before `commits/N` is written. If a crash can come after a row is
-        written and before it is confirmed, no property forbids duplicates.
+        It demands that a batch is confirmed before `commits/N` is written. Duplicates are forbidden only if no crash
+        can come between the write of a row and the confirmation of its batch.
         """
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."

@@ -61,7 +61,7 @@ class OpenDeduplication(Delivery, ProgramModel):
         return process.held.name, members(process.ids), members(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's answer, a list of steps as words, as actions, followed by the action `finish`.
+        """Convert the learner's answer, a list of steps as words, into actions, and append the action `finish`.
 
         Raises `ValueError` for an unknown step.
         """

@@ -77,7 +77,7 @@ class OpenResolution(Pipeline, ProgramModel):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after aborting all transactions that retries of the current driver's tasks opened.
+        """Abort all transactions that were opened by retries of the current driver's tasks; return the new state.
 
         Real sinks abort these too, because no stored vote (commit message of a task) names them.
         """

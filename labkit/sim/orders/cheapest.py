@@ -55,7 +55,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """Computes the orders of writes that edits of the order `steps` can produce, by the number of edits.
+    """Computes the orders of writes that can be made from the order `steps` by one edit, by two edits, and so on.
 
     An edit moves, adds or leaves out one write; no edit touches a `fixed` write.
     """
@@ -142,7 +142,7 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if its design is exactly-once at the end of every run; otherwise None.
+    """Return the change if its design is exactly-once at the end of every run with up to two crashes; otherwise None.
 
     The result's field `seen` lists the properties that are violated only for readers who look during the run. With
     `quietly`, the result is None if there is such a property.

@@ -76,7 +76,7 @@ def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these sets of writes in which a plan, if there is one, comes first."""
+    """Yield every order of these sets of writes; a set that contains only a plan comes first."""
     if not sets:
         yield ()
         return
@@ -106,7 +106,7 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return a clause that says why the function `every` leaves out this order of writes; empty if it does not."""
+    """Return a clause that says why the function `every` leaves out this order of writes; empty if it is sensible."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 
@@ -157,10 +157,10 @@ def unread(writes: frozenset[Write], recovery: Recovery) -> str:
 def reduced(design: Design) -> Design:
     """Return an order of writes without the writes that its recovery never reads.
 
-    An engine writes more than its recovery reads, for example a temporary file that a restart drops. Leaving out such a
-    write changes nothing for readers, which tests check. If recovery starts from a notice (a message to the source),
-    the notice is first replaced by a decision, which has the same effect. So the result can be compared with the orders
-    that `every` yields, because these contain no notice.
+    An engine writes more than its recovery reads, for example a temporary file that a restart drops. Tests check that
+    leaving out such a write changes nothing for readers. The result can be compared with the orders that `every`
+    yields. These contain no notice (a message to the source), so if recovery starts from a notice, the function first
+    replaces the notice by a decision, which has the same effect.
     """
     if why_not(design):
         design = _renamed(design)

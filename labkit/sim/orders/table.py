@@ -99,9 +99,9 @@ def under(design: Design, fault: Fault) -> Design | None:
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of the table of orders that has a real system's design; None if none has it.
+    """Return the cell (block, row, column) of the table of orders that matches a real system's design, or None.
 
-    The record from which a restart resumes counts as the decision in the table. No cell has the design in these cases:
+    In the table, `decision` is the record from which a restart resumes. No cell matches the design in these cases:
 
     - A restart resumes from no record, or from a plan.
     - A restart resumes from a decision and skips the steps that the store's marker contains, but the job writes neither

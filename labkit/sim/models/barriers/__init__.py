@@ -16,8 +16,9 @@ _REQUESTED = ("trigger", "copy")
 def play(model: Barriers, script: str) -> Replay:
     """Start the simulator, take a script's steps (action names separated by spaces), and continue to the job's end.
 
-    The step `settle` stands for as many actions as it takes until nothing is left to read, no state is left to store,
-    and no checkpoint is left to complete or announce. Raises `InvalidAction` for a step that is not enabled.
+    The step `settle` stands for many actions: tasks read their channels and store their states, and the coordinator
+    completes and announces checkpoints, until none of these actions is possible. Raises `InvalidAction` for a step that
+    is not enabled.
     """
     walk = Replay(model)
     for step in script.split():
@@ -38,7 +39,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return a run's checkpoint costs, its latest complete checkpoint, and the counts and visible rows at its end."""
+    """Return the cost of a run's checkpoints, the latest complete one, and the final word counts and visible rows."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

@@ -114,7 +114,8 @@ class Cuts:
     def inexact(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record which a task has counted the wrong number of times; empty if none.
 
-        A task must have counted each of its records before the checkpoint's source offsets once, and no other record.
+        The checkpoint gives an offset for each source. A task must have counted its records before these offsets once
+        each, and no other record. Here, a record in flight to the task is regarded as counted.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -304,7 +305,7 @@ def _has_barriers(state: State) -> bool:
 def claims(settings: Settings) -> Sequence[Property[State]]:
     """Return the properties of the simulator `barriers` that a search checks.
 
-    Most of them concern checkpoints, barriers or the final output; the others say that an event must be possible.
+    Most of them concern checkpoints, barriers or the final output; some demand that a certain event can happen.
     """
     groups = (_of_checkpoints, _of_barriers, _possible, _of_the_end)
     return [claim for group in groups for claim in group(settings)]

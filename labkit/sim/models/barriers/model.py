@@ -202,7 +202,7 @@ _STEPS = ("read", "inject", "finish", *READS)
 
 
 class Barriers(Tasks):
-    """The simulator of a streaming job with checkpoints by barriers, as in Flink, which can crash at any step."""
+    """The simulator of a streaming job that can crash at any step, with checkpoints by barriers as in Flink."""
 
     name, version, parameters = "barriers", 1, PARAMETERS
     row = "operators"

@@ -52,10 +52,10 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return a pair: a task's state after a barrier has overtaken all records in a channel, and these records.
+    """Let a barrier overtake all records in a task's channel; return the task's new state, and these records.
 
-    `operator` is the task's state before that, `channel` the index of the channel among the task's inputs, and `item`
-    the barrier.
+    `operator` is the task's old state, `channel` the index of the channel among the task's inputs, and `item` the
+    barrier.
     """
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
@@ -74,7 +74,7 @@ def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the effects of a step in which a task takes the next item of a channel, such as the task's new state."""
+    """Let a task take the next item of a channel; return the task's new state and the effects on other tasks."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -100,7 +100,7 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a pair: a task after it has copied its state for checkpoint `due`, and the rows that `due` will commit.
+    """Let a task copy its state for checkpoint `due`; return the task, and the rows that this checkpoint will commit.
 
     The rows are a multiset, which is empty (0) for all tasks but the sink.
     """
@@ -192,9 +192,9 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a task has ended, so that later checkpoints need not wait for this task.
+    """Return the coordinator after a task has ended, so that pending checkpoints need not wait for this task.
 
-    The task's last state, `part`, counts as acknowledged for all checkpoints with ids above `since`.
+    The task's last state, `part`, counts as acknowledged for all pending checkpoints with ids above `since`.
     """
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
@@ -248,7 +248,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Commit all transactions of checkpoints up to `number`; return the rows now visible and the other transactions."""
+    """Commit all transactions of checkpoints up to `number`; return the visible rows and the transactions left."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

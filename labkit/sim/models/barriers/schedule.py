@@ -115,7 +115,11 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the latest complete checkpoint, which the coordinator announces to the sink; 0 if none."""
+        """Return the id of the checkpoint that the coordinator announces to the sink, or 0 if there is none.
+
+        This is the latest checkpoint that is stored as complete. With `broken=announce_first`, a checkpoint need not be
+        stored: it is enough that all tasks have acknowledged it.
+        """
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))

@@ -65,12 +65,12 @@ class Source(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """The state of a task with inputs, which counts words or is the sink.
+    """The state of a task that has inputs: a task that counts words, or the sink.
 
-    `inputs` are the channels that the task reads, and `at` has, for each of them, the newest barrier that arrived.
-    `done` is the newest checkpoint for which the task has copied its state. `state` is the multiset of records that the
-    task has counted or written. `sealed` is the value of `state` at the sink's last copy, so the sink's open
-    transaction contains the records added since then.
+    `inputs` are the channels that the task reads, and `at` has the newest barrier that arrived in each channel. `done`
+    is the newest checkpoint for which the task has copied its state. `state` is the multiset of records that the task
+    has counted or written. `sealed` is used only by the sink: it is the value of `state` when it was last copied.
+    Records that the sink has added since then are in its open transaction.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -175,7 +175,7 @@ class Copying(Word):
 
 
 class OmittedRule(Word):
-    """The rule of the protocol that the simulator leaves out, to show why the protocol needs it."""
+    """The rule that the simulator leaves out of the checkpoint protocol, to show why the rule is needed."""
 
     NOTHING = "nothing"
     FORGET_TO_BLOCK = "forget_to_block"
@@ -273,7 +273,7 @@ class Settings:
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Return for each record the number of the task that counts its word; words are dealt out in turn."""
+        """Return for each record the number of the task that counts its word; the words go to the tasks in turn."""
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
@@ -302,7 +302,7 @@ class Settings:
     def channels(self) -> tuple[tuple[int, int], ...]:
         """Return each channel as a pair: the index of the receiving task, and the channel's index among its inputs.
 
-        The index of a task does not count the sources. The channels of the sink come last.
+        Task indices begin with 0 at the first counting task; the sink has the last index. Its channels come last.
         """
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))

@@ -77,7 +77,7 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the consumer's table has a wrong sum after the last of an input record's messages."""
+        """Return whether the table's sum is wrong although no message of the input record is still to come."""
         return self.is_whole and self.reader_sum != self.records
 
 

@@ -94,7 +94,7 @@ class Budget(NamedTuple):
 class State(NamedTuple):
     """The state of query, consumer, messages in flight and log of arrived messages, and the faults that may happen.
 
-    `furthest` is the largest offset that the query has reached, even if a crash has set it back.
+    `furthest` is the largest offset that the query has ever reached; a crash does not reduce it.
     """
 
     query: Query

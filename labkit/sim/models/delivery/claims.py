@@ -32,7 +32,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """Judges the records that left the last process of the chain: lost, duplicated, or out of order."""
+    """Judges the output of the chain's last process: whether records are lost, duplicated, or out of order."""
 
     def __init__(self, records: int) -> None:
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
@@ -49,8 +49,8 @@ class Judge(StateJudge[State]):
 def claims(settings: Settings, judged: Judge) -> Sequence[Property[State]]:
     """Return the properties of the simulator `delivery` that a search checks.
 
-    Some concern the output, which `judged` compares with the input, such as no_loss. Others concern progress: the run
-    comes to its end, also after a crash.
+    Some properties, such as no_loss, concern the output, which `judged` compares with the input. Others concern
+    progress: the run comes to its end, also after a crash.
     """
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:

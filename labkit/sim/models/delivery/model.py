@@ -156,8 +156,8 @@ class Guards(RuleModel[State]):
         """Return two records that a process may send: the oldest one not in flight, and the oldest one in flight.
 
         Each of the two is None if there is no such record. Sending the second record again is premature, because the
-        record or its acknowledgement may still arrive. A real sender cannot know this, but the simulator does and
-        counts it as a fault.
+        record or its acknowledgement may still arrive. A real sender cannot know this, but the simulator does, and it
+        counts premature sending as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]

@@ -60,7 +60,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """Judges the records that one reader has received: lost, duplicated, or visible although aborted."""
+    """Judges the records that one reader has received: whether some are lost, duplicated or aborted."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
         super().__init__(expected(settings), lambda state: (state.partitions, state.sights[reader]))
@@ -150,7 +150,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge) -> Iterator[Property[State]]:
-    """Yield the "sometimes" properties: events that must be possible, such as a read of undecided data."""
+    """Yield the "sometimes" properties: events that must be possible, such as reading from an open transaction."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -187,8 +187,8 @@ def _ends() -> Property[State]:
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
     """Return the sentence for a request to commit that is refused or repeated; an empty text for any other request.
 
-    `was_refused` says that the coordinator refuses the request, `nothing_new` that it has committed the transaction
-    before, and `ends` that the job fails if a request is refused.
+    `was_refused` says that the coordinator refuses the request. `nothing_new` says that the coordinator has committed
+    the transaction before. `ends` says that a refusal makes the job fail.
     """
     if was_refused:
         then = "the job ends with this error" if ends else "the sender logs the error and goes on"

@@ -141,7 +141,7 @@ def may_send(settings: Settings, job: Job) -> bool:
 
 
 def recovered(job: Job) -> Job:
-    """Return the job, in the phase RUNNING instead of RECOVERING if it has nothing left to commit or to fence."""
+    """Return the job; a recovering job with nothing left to commit or to fence changes to the phase RUNNING."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job

@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A record that a reader has received: its position, and whether its transaction was undecided then (`early`)."""
+    """A record that a reader has received: its position, and whether its transaction was still open then (`early`)."""
 
     position: int
     early: bool

@@ -62,7 +62,7 @@ def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, dow
 def examine(timeouts: Timeouts) -> Examination:
     """Check whether a job with these timeouts starts, and whether it can lose data.
 
-    Raises `InvalidInput` if a value is negative, or if a value is 0 that must be positive.
+    Raises `InvalidInput` if a value is negative, or if a value that must be positive is 0.
     """
     _check(timeouts)
     interval = max(timeouts.interval, timeouts.checkpoint + timeouts.pause) if timeouts.pause else timeouts.interval

@@ -43,7 +43,7 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return the rows that readers saw in a run as a `History`, which the judge accepts.
+    """Return the rows that readers saw in a run as a `History`, the form that a judge needs.
 
     The history has a complete read at each crash and at the end. `rows` is the length of the input; `keyed` means that
     a row replaces the earlier row of its key. With `bounds_change`, a repeated step may take other rows, so the history
@@ -83,7 +83,7 @@ def _observed(row: Seen, *, stands: bool) -> Observation:
 
 
 class Judge(StateJudge[State]):
-    """Judges the rows that readers have seen: lost, duplicated, wrong, or taken back."""
+    """Judges the rows that readers have seen: whether some are lost, duplicated, wrong, or taken back."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.rows), attrgetter("seen"))

@@ -70,9 +70,9 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count of the input's only word before the first row of step number `step`.
+    """Return the running count of the input's only word up to the first row of step number `step`, without this row.
 
-    This row is at `offset`; the count does not contain it.
+    `offset` is the offset of this row.
     """
     design = settings.design
     if Write.STATE not in design.writes:
@@ -308,8 +308,8 @@ class Orders(RuleModel[State]):
     def _undo(self, state: State, _: int) -> State:
         """Return the state after recovery has taken back output of steps that will run again.
 
-        Depending on the kind of output, it takes back one row, the newest transaction, or all upserts at once. After
-        upserts, the earlier row of the key becomes visible again.
+        Recovery takes back one row, the newest transaction, or all upserts at once, depending on the kind of output.
+        When an upsert is taken back, the earlier row of its key becomes visible again.
         """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:

@@ -38,12 +38,12 @@ _VISIBILITY = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether the run is over: the query has ended, and no replaced driver still has steps to take."""
+    """Return whether the run is over: the query has ended, and the old driver (`zombie`) has no steps left."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
 class Judge(StateJudge[State]):
-    """Judges the rows that readers of the store have seen: lost, duplicated, aborted, or visible too early."""
+    """Judges the rows that readers have seen: whether some are lost, duplicated, aborted, or were visible too early."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(list(word_counts(settings.words)), attrgetter("seen", "transactions", "query.ends"))

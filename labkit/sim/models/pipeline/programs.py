@@ -23,9 +23,9 @@ Tasks = tuple[Task, ...]
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
-    Each different word has a partition of its own. Partitions are numbered from 1, beginning with the last word in the
-    alphabet. With three partitions, Spark's hash sends `hello` and `world` to the partitions with the same numbers as
-    here, so tests can compare runs of the simulator with real runs on these two words.
+    Each different word has a partition of its own. Partitions are numbered from 1, in reverse alphabetical order of
+    their words. With three partitions, Spark's hash gives `hello` and `world` the same partition numbers as this
+    function, so tests can compare runs of the simulator with real runs on these two words.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -148,9 +148,9 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the steps in which a sink commits each finished batch with stored votes (transactions to commit).
+    """Return the steps in which a sink commits each finished batch for which votes are stored.
 
-    `words` is the whole input, one word per record.
+    A vote names a transaction to commit. `words` is the whole input, one word per record.
     """
     tasks: list[Task] = []
     for batch, handles in due(query):
@@ -161,7 +161,7 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the step that notifies the sink of the last `commits/N`; an empty tuple if no batch is logged yet.
+    """Return a tuple with the step that notifies the sink of the last `commits/N`; empty if no batch is logged yet.
 
     The sink has already committed that batch, so the notification has no effect.
     """
@@ -213,10 +213,10 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return two tuples for a batch whose rows are already in the store: the remaining steps, and some failpoints.
+    """Skip the writes of a batch whose rows are already in the store; return two tuples, of steps and failpoints.
 
-    `tasks` are the steps that were still to come. The failpoints are those that the driver reaches although it skips
-    their steps.
+    `tasks` are the batch's steps that were still to come. The first tuple has the steps that are left. The second has
+    failpoints that belong to skipped steps but that the driver reaches all the same.
     """
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]

@@ -42,7 +42,7 @@ def _cue(at: str, *actions: str) -> Cue:
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """Return a script that kills the driver at the first of these failpoints, after its restart at the second, etc."""
+    """Return a script that kills the first driver at the first failpoint, its successor at the second, and so on."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 

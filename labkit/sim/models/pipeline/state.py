@@ -309,7 +309,7 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which the batch that begins at `start` ends.
+        """Return the end offset of the batch that begins at `start`.
 
         After a deletion of the checkpoint (`generation` is not 0), one batch takes the whole remaining input.
         """
@@ -321,7 +321,7 @@ def settings(values: Values) -> Settings:
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
-        raise InvalidInput(f"order={order}: the strategy {strategy} cannot commit in this order; leave out order.")
+        raise InvalidInput(f"order={order}: the strategy {strategy} cannot commit in this order; set order=default.")
     if strategy.facts.replaces and not kind.keyed:
         raise InvalidInput(f"store={values['store']}: {strategy} needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"

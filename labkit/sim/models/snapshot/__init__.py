@@ -11,9 +11,9 @@ from labkit.sim.walk import Replay
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results of a run: its last snapshot, the lengths of pauses, and the step `moment`.
+    """Return results of a run: its last snapshot, the lengths of pauses, and `moment`.
 
-    After the step `moment`, the bank really was in the state that the snapshot shows.
+    `moment` is the step after which the bank really was in the state that the snapshot shows.
     """
     snapshot = walk.state.completed
     step = moment(walk.states)
