@@ -53,7 +53,7 @@ class Process(NamedTuple):
 class Hop(NamedTuple):
     """The network link between two neighbouring processes: records go forward, acknowledgements (ids) go back.
 
-    `ids` are the ids of records that the open connection has delivered; it is empty if connections do not deduplicate.
+    `ids` has the ids of records that the open connection has delivered; it is 0 if connections do not deduplicate.
     """
 
     forward: tuple[Message, ...] = ()

@@ -324,7 +324,7 @@ class KafkaLog(Broker):
     def _written(self, state: State, job: Job) -> State | None:
         """Return the state after the job has written its next record; None if Kafka refuses the write.
 
-        If the job's transaction has no record in the partition yet, the coordinator first adds the partition to it.
+        The coordinator first adds the partition to the transaction if no record of the transaction is in it yet.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None

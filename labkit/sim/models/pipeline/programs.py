@@ -142,7 +142,7 @@ def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequenc
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
     """Return each batch that is finished (`commits/N`) but not yet committed by the sink, with its transactions.
 
-    These are the transactions that the stored votes of the batch name.
+    The stored votes of the batch name these transactions.
     """
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 

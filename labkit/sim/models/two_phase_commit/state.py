@@ -90,8 +90,8 @@ Queue = tuple[Message, ...]
 class State(NamedTuple):
     """The state of all processes, the message queues in both directions, and the faults that may still happen.
 
-    `promised` is the set of participants that have sent a yes (one bit for each), `announced` the first decision
-    that the coordinator has sent. A crash changes neither.
+    `promised` is the set of participants that have sent a yes (one bit for each). `announced` is the first decision
+    that the coordinator has sent. A crash changes neither field.
     """
 
     coordinator: Coordinator
