@@ -109,8 +109,8 @@ def _check_entry(path: Path) -> None:
             raise ValueError("the file's first line is not v1, or there is no second line")
     except ValueError as error:
         raise InvalidInput(
-            f"{path}: this file is damaged ({error}); restore it, or start a new query in a new folder, which reads "
-            "all input again."
+            f"{path}: this file is damaged ({error}); restore it, or start a new query in a new folder. The new "
+            "query reads all input again."
         ) from None
 
 

@@ -103,10 +103,10 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` if the checkpoint's `offsets` or `commits` have other batches than `before`.
+    """Raise `JobFailed` if the batches in the checkpoint's `offsets` or `commits` are not the same as in `before`.
 
-    Call this function after a kill during recovery, because recovery changes neither of the two logs. `before` has the
-    batches at the start of the killed driver. `where` names the failpoint in the message.
+    Call this function after a kill during recovery, which must not change these two logs. `before` lists the batches
+    that they contained when the killed driver started. `where` names the failpoint in the message.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

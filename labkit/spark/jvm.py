@@ -199,8 +199,8 @@ def _spare_numpy() -> None:
     """Keep PySpark from importing NumPy, pandas and PyArrow at its first call to the JVM, which would take 0.3 s.
 
     PySpark's converters for NumPy values import these packages (through `pyspark.testing.utils`) when the converters
-    look at the first argument of a call. This function changes the converters: until something else imports NumPy, they
-    do not look at arguments, because before that no argument can be a NumPy value.
+    look at the first argument of a call. This function makes the converters ignore all arguments until other code has
+    imported NumPy. Before that import, no argument can be a NumPy value.
     """
     from pyspark.sql import types
 

@@ -24,7 +24,7 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """A directory outside of the checkpoint. It has the price list of the job `shop` and the mails that it sent."""
+    """A directory outside of the checkpoint, with the price list of the job `shop` and the mails that the job sent."""
 
     folder: Path
 

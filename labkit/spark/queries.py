@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
     """Register a data source with the session. Call this again before every query that uses the source.
 
-    If queries share one registration and start at the same time, they share a HashMap in Spark that is not thread-safe.
-    If they damage it, every task fails with an OptionalDataException.
+    All queries that use one registration share a HashMap in Spark that is not thread-safe. If two of these queries
+    start at the same time, they may damage the map; then every task fails with an OptionalDataException.
     """
     spark.dataSource.register(source)
 

@@ -44,8 +44,8 @@ class Reaction(StrEnum):
 class Armed:
     """A crash that is planned in one driver.
 
-    `crash` is the failpoint and the batch. The process that reaches them writes the file `evidence`, and then does what
-    `then` says.
+    `crash` names a failpoint and a batch. The process that reaches this failpoint in this batch writes the file
+    `evidence`, and then reacts as `then` says.
     """
 
     crash: Crash
@@ -132,9 +132,9 @@ def executor() -> int | None:
 class Turn:
     """Makes the tasks of a batch write one after the other, in the order of their partitions. Each task has a `Turn`.
 
-    So in every repetition of a run the same tasks have written before the crash. The tasks must run at the same time;
-    they communicate by files next to `evidence`. `batch_dies` means that the crash kills all tasks of the batch, not
-    only those of one executor.
+    Because of this order, a repetition of a run crashes after the same tasks have written. The tasks must run at the
+    same time; they communicate by files next to `evidence`. `batch_dies` says that the crash kills all tasks of the
+    batch, not only those of one executor.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -165,10 +165,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._after)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until `condition` holds. If another task reaches the failpoint first, wait to be killed.
+        """Wait until `condition` holds. `what` names the condition in an error message.
 
-        If the crash kills only one executor, this task may survive. It then keeps waiting for `condition`, while Spark
-        runs the killed tasks again. `what` says in an error message what this task waited for.
+        If another task reaches the failpoint first, and the crash kills the whole batch (`batch_dies`), wait to be
+        killed. Otherwise this task may survive, so it waits for `condition` while Spark runs the killed tasks again.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.

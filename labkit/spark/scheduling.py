@@ -31,9 +31,9 @@ class Task(NamedTuple):
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
     """Run each command as one task of a Spark job on `master`, and return the exit codes in the order of `tasks`.
 
-    `scratch` is for the driver's temporary files. Raises `JobFailed` if Spark gives up a command after
-    spark.task.maxFailures failed attempts (with local threads after the first). Raises `ServiceUnavailable` if there is
-    no Java, or no free slot on the cluster.
+    `scratch` is for the driver's temporary files. Raises `JobFailed` if a command fails so often that Spark stops the
+    job: spark.task.maxFailures times on a cluster, once with a master such as `local[4]`. Raises `ServiceUnavailable`
+    if there is no Java, or no free slot on the cluster.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -96,7 +96,7 @@ def open_checkpoint(
 class LabQuery:
     """A running query with one of the lab's sinks.
 
-    In decision order the sink commits a batch only after Spark has written `commits/N`; a thread does that here.
+    In decision order, a thread of this object commits each batch after Spark has written the batch's `commits/N`.
     """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
@@ -274,7 +274,7 @@ def start(
     if chosen not in possible:
         able = " or ".join(each for each in Strategy if chosen in orders(each))
         raise InvalidInput(
-            f"start(order={order!r}): the sink {sink} has no such order; leave it out, or use the sink {able}."
+            f"start(order={order!r}): the sink {sink} lacks this order; leave order out, or use the sink {able}."
         )
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:

@@ -14,8 +14,8 @@ import sys
 def main() -> None:
     """Run, in a child of the zygote, the Python module that Spark wants to start; return when the child has ended.
 
-    The zygote is a process that has imported slow modules, and it forks the child. If no zygote answers, or if it does
-    not run this module, this process itself becomes a normal Python process (exec) that runs the module.
+    The zygote is a process that has imported slow modules and forks children, which need not import them again. If no
+    zygote answers, or if it does not support the module, this process runs the module in a new Python (exec).
     """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
