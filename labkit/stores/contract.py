@@ -53,7 +53,7 @@ class Store(Protocol):
     """An external system to which a sink writes. This base protocol reports the rows that readers could have seen."""
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row that was ever visible to readers, even if not any more, in the order of visibility."""
+        """Yield every row that was ever visible to readers, also replaced rows, in the order in which they appeared."""
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows of open and pre-committed transactions, which readers do not see yet."""
@@ -63,7 +63,7 @@ class Store(Protocol):
 
 
 class Shown(NamedTuple):
-    """When some rows were complete in the store, and when they became visible to readers.
+    """The times at which a group of rows was completely in the store, and at which readers could see it.
 
     Times are in seconds since 1970, by the store's clock.
     """
@@ -79,9 +79,9 @@ class Shown(NamedTuple):
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
         """Return a `Shown` for the two times that a store has recorded for some rows, both in seconds since 1970.
 
-        `at` is when the rows became visible; None means unknown. `ready` is when their two-phase transaction contained
-        all of them: at the pre-commit or shortly before. If `ready` is None, there was no such transaction, so the rows
-        were visible at once.
+        `at` is the time at which the rows became visible; None means unknown. `ready` is the time at which the last row
+        was in the two-phase transaction (the pre-commit, or shortly before). None means that the rows were written
+        without a two-phase transaction, so they were visible at once.
         """
         if at is None:
             return cls()
@@ -99,7 +99,7 @@ class Clocked(Protocol):
     """A store that records when its rows became visible or were pre-committed."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history` in groups with equal times, and before each group call `tell` with its times."""
+        """Yield the rows of `history`. Before each group of rows with the same times, call `tell` with these times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
         """Yield (row, time of its pre-commit) for each row that is pre-committed but still hidden.
@@ -206,7 +206,7 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 
 def exists_already(place: object, handle: Handle) -> JobFailed:
-    """Return the error for a new transaction whose handle another transaction in the store at `place` already has."""
+    """Return the error for opening a transaction whose handle is already used in the store at `place`."""
     return JobFailed(f"{place}: the transaction {handle} exists already; begin one with another handle.")
 
 

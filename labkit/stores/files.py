@@ -221,7 +221,7 @@ class FilesStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a file for one batch, after deleting one that an earlier writer of the batch has left.
+        """Open a file for one batch. If an earlier writer of the batch has left a file, delete that file first.
 
         Raises `JobFailed` if the batch is already committed, or if a later writer has deleted this writer's file.
         """

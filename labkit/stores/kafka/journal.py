@@ -90,9 +90,10 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return inode and modification time (ns) of the transaction's file `NAME.open`, or None without such a file.
+        """Return inode and modification time (ns) of the transaction's file `NAME.open`; None if the file is missing.
 
-        If `begin` returned another pair, the transaction was aborted and its name was used again.
+        A writer compares the result with the pair from its own `begin`. If the two differ, the writer's transaction was
+        aborted, and another transaction has the same name now.
         """
         try:
             status = self._path(handle, OPEN).stat()

@@ -88,7 +88,7 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """Return the offset at which reading stops: at read_committed the last stable one, otherwise the log's end."""
+        """Return the offset at which reading stops: the last stable offset (read_committed) or the log's end."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0

@@ -125,9 +125,8 @@ class KafkaStore:
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
         """Open one transaction for a batch's rows and its marker, as `Atomic` says.
 
-        If the writer dies inside the `with` block, the transaction stays open and its rows stay hidden. Readers at
-        read_committed then also wait for later records, until the query's next writer or the timeout aborts the
-        transaction.
+        If the writer dies inside the `with` block, the transaction stays open until the query's next writer or the
+        timeout aborts it. Until then, readers at read_committed receive neither its rows nor any later record.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
@@ -227,13 +226,13 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the offset at which a reader at read_committed stops (at an open transaction, or the log's end)."""
+        """Return the offset of the first open transaction, or the log's end; read_committed readers stop there."""
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
         """Raise a `LabError` if the broker does not answer, or does not allow the transaction timeout of this store.
 
-        `capability`, the protocol that the run needs of the store, makes no difference here.
+        The check is the same for every `capability`.
         """
         # Checked before the run, because Kafka would refuse the first transaction only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
@@ -271,7 +270,7 @@ class KafkaStore:
         return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
     def _outcome_in_topic(self, owner: Owner) -> Outcome:
-        """Find out from the rows in the topic how the transaction of `owner` ended, which Kafka has forgotten."""
+        """Find out from the topic's rows how the transaction `owner` ended, after Kafka has forgotten it."""
         if any(entry.owner == owner for entry in self._entries(READ_COMMITTED)):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row missing at read_committed was aborted.

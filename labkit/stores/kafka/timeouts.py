@@ -88,9 +88,9 @@ def try_timeouts(
     """Run a checkpointing job on a real broker for each kind of traffic.
 
     Returns a dict from the kind's name to the result of its job. The jobs run at the same time. `interval` is the
-    checkpoint interval and `transaction` the transaction timeout, both in seconds of real time. Raises
-    `ServiceUnavailable` without a broker, or if the broker does not abort an expired transaction within `PATIENCE`
-    seconds, and `InvalidInput` for a time that is out of range.
+    checkpoint interval and `transaction` the transaction timeout, both in seconds of real time. Raises `InvalidInput`
+    if one of them is out of range. Raises `ServiceUnavailable` if there is no broker, or if the broker does not abort
+    an expired transaction within `PATIENCE` seconds.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(

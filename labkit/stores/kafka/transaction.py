@@ -110,7 +110,7 @@ def unavailable(address: str) -> ServiceUnavailable:
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return a producer's id and epoch. If the epoch has changed, the open transaction was aborted (KIP-360)."""
+    """Return a producer's id and epoch. An epoch that changes during a transaction means an abort (KIP-360)."""
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
@@ -126,8 +126,8 @@ def flush(writer: KafkaProducer) -> None:
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
     """Close a producer within `seconds`, by force if necessary; return whether force was necessary.
 
-    After a forced close some records may be undelivered. Without force, the client would raise an error after
-    `seconds`, and its thread would run on.
+    A forced close may lose records that are not delivered yet. It is necessary if the client's own `close` does not
+    finish in time, because the client's thread would then continue to run.
     """
     try:
         writer.close(timeout=seconds)
@@ -152,8 +152,8 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 def await_metadata(reader: KafkaConsumer, partition: TopicPartition) -> None:
     """Wait until a subscribed consumer knows `partition`, so that the consumer can then join its group.
 
-    A consumer that joins too early is a member without this partition. It must join again when the metadata arrive, and
-    Kafka refuses its commits in between. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
+    A consumer that joins before this does not get the partition. It must join again when the metadata arrive, and
+    until then Kafka refuses its commits. Raises `KafkaTimeoutError` after `PATIENCE` seconds.
     """
     check_version()
     deadline = time.monotonic() + PATIENCE

@@ -88,8 +88,8 @@ class Pool:
     def _settings(self) -> sql.Composed:
         """Return the SQL for a new session: search path, lock timeout, and synchronous_commit off.
 
-        With synchronous_commit off, statements such as the creation of tables are faster. The store's own transactions
-        must be durable, so they begin with the statements in `BEGIN`, which set it back to the server's value.
+        With synchronous_commit off, statements such as the creation of tables are faster. The transactions that write
+        rows must be durable, so they begin with `BEGIN`, which resets synchronous_commit to the server's value.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")

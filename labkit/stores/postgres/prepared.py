@@ -132,7 +132,7 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer; return the transaction's name and the rows: the parameters of `INSERT` and of `NOTE`."""
+        """Empty the buffer; return the parameters of the statements `INSERT` and `NOTE`: transaction name and rows."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
@@ -142,9 +142,9 @@ class Rows:
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Write a row about the writer (its server process) to the table `opened`, and begin a two-phase transaction.
+    """Begin a two-phase transaction, after committing a row about it to the table `opened`.
 
-    The row is committed before the transaction begins, on the same connection. Returns the row's number, or None if the
+    The row names the writer's server process. Returns the row's number. Returns None, without a transaction, if the
     handle was used before or the server cannot prepare transactions. Raises `JobFailed` if a later driver of the query
     has called `fence`.
     """
@@ -152,9 +152,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Open the transaction of a batch as `open_noted` opens one, and insert the batch's marker into it.
+    """Commit a row to the table `opened`, then begin the transaction of a batch and insert the batch's marker.
 
-    Return the number of the transaction's row in `opened`. Raises `JobFailed` if the batch is already committed, or if
+    Returns the number of the row in `opened`. Raises `JobFailed` if the batch is already committed, or if
     a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
@@ -168,10 +168,11 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 def _open(
     connection: Connection, note: str, parameters: Mapping[str, object], handle: Handle, *more: Step
 ) -> int | None:
-    """Commit a row in `opened` by the statement `note`, and begin a transaction with `more`; return the row's number.
+    """Commit a row in `opened`, begin a transaction, and return the row's number.
 
-    Returns None, after a ROLLBACK, if `note` wrote no row or a statement found its key in use. Raises `JobFailed` if a
-    later driver of the query has called `fence`, so that this driver may not write any more.
+    The statement `note` writes the row, and the statements `more` run first in the transaction. Returns None, after a
+    ROLLBACK, if `note` writes no row or a statement violates a unique constraint. Raises `JobFailed` if a later driver
+    of the query has called `fence`.
     """
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     try:

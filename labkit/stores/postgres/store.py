@@ -50,7 +50,7 @@ class PostgresStore:
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`; `tell` gets times of the server's clock, read right before each commit."""
+        """Yield the rows of `history`; `tell` gets the server's times of each write and right before each commit."""
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()
