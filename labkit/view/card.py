@@ -94,7 +94,7 @@ def fold(summary: str, *inside: str) -> Html:
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return foldable parts (results of `fold`) as HTML side by side; omit the last ones if a card cannot hold all."""
+    """Return results of `fold` as HTML side by side. If a card cannot hold all of them, leave out the last ones."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())

@@ -264,7 +264,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The largest width in pixels of a channel's tokens (messages), and of its note, at any step of a run."""
+    """Two widths of a channel in pixels: of its tokens (messages) and of its note, each the largest in the run."""
 
     tokens: float
     note: float
@@ -288,7 +288,7 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return, for each pair of columns, the space in pixels that the longest queue or note of a channel needs there."""
+    """Return, for each pair of columns, the width in pixels of the widest queue or note of a channel between them."""
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)

@@ -68,8 +68,8 @@ class Story:
     def _judge_from(self, shared: int) -> None:
         """Compute the verdicts for step `shared` and all later steps.
 
-        The run has its earlier steps in common with the previous run, so their verdicts are kept. A verdict that became
-        final in one of them holds for the later steps as well.
+        The verdicts for earlier steps are kept, because the run that was shown before has the same earlier steps. If a
+        verdict became final in an earlier step, it also holds for all later steps.
         """
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
@@ -148,7 +148,7 @@ class Story:
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
     """Return the final verdict on a property, or None if a later state could still change the verdict.
 
-    An "always" property is final when it is violated, and a "sometimes" property when it is fulfilled.
+    A violated "always" property stays violated, and a fulfilled "sometimes" property stays fulfilled.
     """
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")

@@ -130,10 +130,10 @@ class Presenter:
         """Return, for each action that is possible at a step, how often runs that begin with it violate a property.
 
         The result is a dict. `of` is the trace up to the step. `said` is a text that names the violated properties and
-        says whether the search was complete. `rungs` has one entry for each action: `fate` says whether none, some or
-        all of the schedules (sequences of actions) that begin with the action violate a property, `share` is the share
-        that does (None if unknown), and `words` states this as text. `leads` says whether the player can jump to a
-        violation.
+        says whether the search was complete. `rungs` is a list with a dict for each action. Its `fate` says whether
+        none, some or all schedules (sequences of actions) that begin with the action violate a property. `share` is the
+        share of schedules with a violation (None if unknown), `words` is the same as text, and `leads` says whether the
+        player can jump to a violation.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)

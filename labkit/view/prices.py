@@ -26,7 +26,7 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """A series of the chart: pairs of a commit interval and the measured wait, in seconds, sorted by interval."""
+    """A series of the chart: pairs (commit interval, measured wait), in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -49,10 +49,10 @@ class Plane(NamedTuple):
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Draw a chart, as SVG, of how long readers waited at each commit interval. Each of `ways` is one series of marks.
+    """Draw a chart as SVG: the readers' wait for each commit interval, with one series of marks for each of `ways`.
 
-    The horizontal axis ends at an interval of `longest` seconds. `predicted` is the ratio of predicted wait to
-    interval, which is drawn as a line; with None there is no line.
+    The horizontal axis ends at an interval of `longest` seconds. `predicted` is the predicted wait divided by the
+    interval; the chart shows it as a straight line, or no line if it is None.
     """
     waits = [wait for way in ways for _, wait in way.points]
     # A predicted line far above the marks leaves the chart at its upper edge; otherwise it would flatten the marks.

@@ -152,7 +152,7 @@ def field(process: tuple[object, ...], name: str, label: str, value: str = "", t
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return the token for a record, with a shape for its key; it is pale if read, and crossed out if dropped."""
+    """Return a record's token. Its shape stands for the key; `faded` marks a read record, `crossed` a dropped one."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
@@ -169,7 +169,7 @@ def flag(label: str, name: str) -> Token:
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """Return a text on the faults that may still happen; `counts` says how many of each kind in `names`."""
+    """Return a text that lists the faults that may still happen: their `names`, and for each name how many."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left, ', ', 'nothing')}"
 

@@ -19,7 +19,7 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return a dict from key to the values that a reader saw, oldest first; None for over `MOST_EVENTS` events."""
+    """Return a dict from key to its history (see `by_key`); None if there are more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 

@@ -56,7 +56,7 @@ class Session:
 
     @property
     def differs_at(self) -> int:
-        """The number of the first step in which this run differs from the run kept by `keep`; 0 if none does."""
+        """The first step in which this run differs from the run kept for comparison; 0 if there is no difference."""
         return first_difference(self.story, self.kept) if self.kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
@@ -148,11 +148,10 @@ class Session:
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:
-        """Take an action at step `at` (default: the current step), and continue to a nearest violation of a property.
+        """Take an action at step `at` (default: the current step), then the fewest actions that violate a property.
 
         Returns the action's `Prospect`, which says what share of all runs that begin with the action violate a
-        property. Raises `InvalidAction` if the action is impossible, or if no run that begins with it is known to
-        violate a property.
+        property. Raises `InvalidAction` if the action is impossible, or if the search found no violation after it.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
@@ -179,7 +178,10 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep a copy of this run up to step `at` (default: the last) for comparison, or drop the copy kept before."""
+        """Keep a copy of this run up to step `at` (default: the last) for comparison.
+
+        If there is such a copy already, drop it and keep no new one.
+        """
         if self.kept:
             self.kept = None
             return

@@ -140,12 +140,12 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return the messages in a channel after step `step`, which copies a message, and the messages that arrived.
+    """Return the messages in a channel after step `step`, which duplicates a message, and the messages that arrived.
 
-    Both are lists of pairs: a message, and the number of the step that sent it; a copy has the number of its original.
-    `before` and `left` are such lists too: the messages in the channel before and after the step. `place` says which
-    process made the step. If the receiver takes the original and leaves a copy in the channel, the channel looks
-    unchanged, but the original is returned as arrived.
+    All lists have pairs: a message, and the number of the step that sent it. `before` and `left` are the messages in
+    the channel before and after the step, and `place` says which process made the step. If the sender sends a message
+    twice, the second one has the number `step`; any other copy has the number of its original. If the receiver takes
+    the original and leaves a copy, the channel looks unchanged, but the original is returned as arrived.
     """
     if place.box == channel.source:
         return left, []  # the sender itself sends a second message

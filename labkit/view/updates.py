@@ -97,7 +97,7 @@ class StoryUpdates:
     def _follow(self) -> None:
         """Process the run's new steps.
 
-        Each text and drawing keeps its number, by which later messages to players refer to it.
+        Each text and drawing has a fixed number, with which later messages to players refer to it.
         """
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)

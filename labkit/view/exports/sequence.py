@@ -15,8 +15,8 @@ from labkit.view.spacetime import Diagram, Flight, signed
 class Dialect(NamedTuple):
     """The syntax of one tool for sequence diagrams, as templates with placeholders in braces.
 
-    `arrow` has the placeholders {source}, {line}, {target} and {text}. For {line}, the value of another field is
-    inserted: `sent` for a message that arrives later, `lost` for a lost message, `under_way` for a message that has not
+    `arrow` has the placeholders {source}, {line}, {target} and {text}. {line} is the kind of arrow, from one of these
+    fields: `sent` for a message that arrives later, `lost` for a lost message, `under_way` for a message that has not
     arrived by the end, and `at_once` for a step that affects another process directly.
     """
 
