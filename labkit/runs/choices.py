@@ -32,7 +32,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """One value for each field of the crash panel, a form in a notebook; all fit each other. `choose` creates it."""
+    """Values for all fields of the crash panel (a form in a notebook) that can be combined; `choose` creates it."""
 
     words: Mapping[str, str]
     """The value of each field as text; an empty text means the default."""

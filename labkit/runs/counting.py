@@ -135,9 +135,10 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store, each with its line number replaced by the serial number of its expected row.
+        """Yield the rows of a store, each with the serial number of its expected row as its offset.
 
-        A row for which there is no expected row gets a number above all serial numbers.
+        Before, the offset is the number of the input line that the row comes from. A row that nobody expects gets a
+        number that is greater than all serial numbers.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

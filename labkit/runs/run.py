@@ -124,7 +124,7 @@ class Run:
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
         """Write all evidence to the run's folder, so that a later process can resume the run.
 
-        `end` describes the checkpoint after the last driver; None before the end of the run.
+        `end` describes the checkpoint that the last driver left when it had ended; None while the run goes on.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,

@@ -62,10 +62,10 @@ def changed(before: Files, after: Files, namer: Namer, own: Path) -> list[str]:
 
 
 def unnamed(paths: Iterable[str], effects: Sequence[Effect], before: Files, after: Files) -> list[str]:
-    """Return those of the changed `paths` that no effect of the run names.
+    """Return those of the changed `paths` that occur in none of the run's `effects`.
 
-    A path counts as named if an effect names another path of the same file, or renames a folder above it. The
-    shared-memory file of a database is left out, because a crash cannot harm it.
+    A path counts as occurring if another hard link to the same file does, or if an effect renames a folder above it.
+    The shared-memory file of a database is left out, because a crash cannot harm it.
     """
     calls = [(each.kind, os.path.realpath(path)) for each in effects for path in paths_of(each)]
     named = {path for _, path in calls}

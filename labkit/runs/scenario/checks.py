@@ -72,7 +72,7 @@ def check_expiry(scenario: "Scenario") -> None:
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
         raise InvalidInput(
-            f"--between {scenario.between}: the next driver starts only after the store has aborted the open "
+            f"--between {scenario.between} makes the next driver wait until the store has aborted the open "
             f"transactions, but {store} never aborts one by itself; use --store {able}."
         )
 

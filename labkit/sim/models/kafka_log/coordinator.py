@@ -178,7 +178,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
-    """Return the position in a partition up to which reader number `which` may read."""
+    """Return the first position in a partition that the reader with number `which` may not read yet."""
     if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)

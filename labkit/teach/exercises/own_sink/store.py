@@ -73,8 +73,8 @@ class Table:
     def db(self) -> sqlite3.Connection:
         """The connection, in autocommit mode, which is set up at its first use.
 
-        Raises `sqlite3.OperationalError` if another connection holds an exclusive lock at this moment. A sink gets this
-        error as the reply to its first request. A reader tries again later.
+        Raises `sqlite3.OperationalError` if another connection holds an exclusive lock at this moment. If the caller is
+        the sink under test, it gets this error from its first statement; a reader catches it and tries again later.
         """
         if not self._is_prepared:
             prepare(self._db)
