@@ -246,12 +246,12 @@ def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "not a notebook"), (nbformat.writes(nbformat.v4.new_notebook()), "no cell that answers")],
+    [("{", "not a notebook"), (nbformat.writes(nbformat.v4.new_notebook()), "no cell that belongs")],
 )
 def test_what_is_no_notebook_of_the_lab_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint):
         checked(saved(tmp_path, text, "something"))
-    with pytest.raises(InvalidInput, match="name a notebook"):
+    with pytest.raises(InvalidInput, match="choose a notebook"):
         checked(tmp_path / "nothing.ipynb")
 
 

@@ -36,9 +36,9 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """If the learner's function forbids all possible actions of a state, return the arguments of its calls there.
+        """Return the arguments of the learner's calls in a state in which the function forbids all possible actions.
 
-        Otherwise the list is empty.
+        The list is empty for any other state.
         """
         if self.actions(state):
             return []
@@ -72,7 +72,7 @@ class Run(Overlay[Any]):
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the possible actions: the next of the steps in `todo`, if any is left, and all that are not steps.
+        """Return the possible actions: the next step in `todo`, if there is one, and every action that is not a step.
 
         Actions that are not steps, such as a crash, are outside of the learner's control. Raises `Unusable` if the next
         step is impossible in this state.
@@ -84,8 +84,8 @@ class Run(Overlay[Any]):
             return free
         if state.todo[0] not in enabled:
             raise Unusable(
-                f"{self.ask.name} returned the step {state.todo[0]}, but when its turn came, it was impossible in the "
-                "simulated system; return only steps that are possible after the ones before."
+                f"{self.ask.name} returned a list with the step {state.todo[0]}, but the simulated system could not "
+                "perform it when its turn came; return only steps that are possible after the steps before them."
             )
         return [state.todo[0], *free]
 

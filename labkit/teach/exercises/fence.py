@@ -59,7 +59,7 @@ def _right(request: Request) -> Stored | None:
 
 
 def _requests(variant: Variant) -> Iterator[Request]:
-    """Yield the requests that the variant lists or, without the parameter `requests`, every possible one of a topic."""
+    """Yield the variant's `requests`; if it has no such parameter, yield every possible request with a topic's rows."""
     parameters = dict(variant.parameters)
     if "requests" in parameters:
         yield from (Request(*each) for each in parameters["requests"])
@@ -96,8 +96,8 @@ def _wrong(ask: Asker, request: Request) -> Finding | None:
     answer = _read(value)
     if answer is None and value != FENCED:
         raise Unusable(
-            f'{statement}; return "fenced", or a list [newest, following, accepted]: the newest generation and the '
-            "following offset after this request, and the list of the offsets whose rows the store accepts from it."
+            f'{statement}; return "fenced", or a list [newest, following, accepted]: the newest generation after this '
+            "request, the offset after the last stored row, and a list of the request's offsets that the store accepts."
         )
     right = _right(request)
     if answer == right:

@@ -132,7 +132,7 @@ def right_review(old: Version, new: Version, sink: str, *, unfinished: bool) -> 
             return start, todo, why
         if todo == "new checkpoint" and then.why != why:
             why = f"{why}; and with a new checkpoint {then.why}"
-    raise AssertionError("no remedy is right, although a start with an empty checkpoint and an empty table is")
+    raise AssertionError("every remedy failed, even an empty checkpoint with an empty table, which always should work")
 
 
 def _cases(variant: Variant) -> Iterator[Review]:
@@ -254,10 +254,10 @@ def queries(
 
 
 def places(low: int, sources: int, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Changes]]:
-    """Return the parts of a query's version except `keys` and `values` as a dict, and a list of changes to these parts.
+    """Return a dict with the parts of a query's version except `keys` and `values`, and a list of changes to them.
 
-    `low` is a number in the filter and in the names of checkpoint and table. `sources` is the number of sources that
-    the query reads.
+    `low` is the number in the filter (as in `amount >= 1`) and in the names of checkpoint and table. `sources` is the
+    number of sources that the query reads.
     """
     checkpoint, table = f"checkpoint-{low + 1}", f"table-{low + 1}"
     old = {"sources": sources, "filter": f"amount >= {low}", "settings": dict(settings)}
@@ -329,7 +329,7 @@ def longest_texts(parts: Version, letters: str) -> Iterator[Variant]:
 
 
 def changes_to(part: str, *values: object) -> list[Changes]:
-    """Return one change for each of `values`, which sets a `part` of a query's version, such as `filter`, to it."""
+    """Return one change for each of `values`: it sets `part` of a query's version, such as `filter`, to this value."""
     return [{part: value} for value in values]
 
 

@@ -85,7 +85,7 @@ def opened(path: Path) -> Opened:
     try:
         cells = code_cells(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"{path}: this file cannot be read ({error.strerror}); name a notebook.") from None
+        raise InvalidInput(f"{path}: this file cannot be read ({error.strerror}); choose a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
     names = {name for cell in cells if (name := named_exercise(cell))}
@@ -98,12 +98,12 @@ def opened(path: Path) -> Opened:
     )
     if not notebooks:
         raise InvalidInput(
-            f"{path}: this notebook has no cell that answers an exercise of the lab; name one with exercises."
+            f"{path}: this notebook has no cell that belongs to an exercise of the lab; choose one with exercises."
         )
     if len(notebooks) != 1:
         raise InvalidInput(
-            f"{path}: it mixes exercises of several notebooks of the lab; name a copy of a single one, such as "
-            "05_two_phase_commit.ipynb."
+            f"{path}: this file mixes exercises of several notebooks of the lab; choose a copy of only one of them, "
+            "such as 05_two_phase_commit.ipynb."
         )
     [notebook] = notebooks
     released = released_cells(notebook)

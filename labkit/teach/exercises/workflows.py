@@ -205,8 +205,8 @@ def _probed(ask: Asker, probe: Step, keys: Keys) -> int:
     """Check a learner's engine on steps and names that a careless rule confuses with `probe`.
 
     Returns the number of checked steps and names, including `probe`. Raises `Wrong` for equal or too short keys, and
-    for a wrong action. The texts in `probe` should consist of small letters, which most simplifications of a text leave
-    unchanged.
+    for a wrong action. The texts in `probe` should consist of small letters, so that lower-casing and most other
+    simplifications do not change them.
     """
     key = _first_key(ask, probe, keys)
     run, _, number = probe
@@ -238,7 +238,7 @@ def _renamed(probe: Step, before: str, name: str) -> tuple[Workflow, Run]:
 
 
 def _question(step: Step, keeps: int = 24) -> tuple[Plain, ...]:
-    """Return arguments for the learner's function to which the only right answer is to send the message of `step`.
+    """Return arguments of the learner's function for a state in which it must send the message of `step`.
 
     `keeps` is the number of hours for which the receiver of the message remembers its idempotency key.
     """
@@ -287,9 +287,10 @@ def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list
 
 
 def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
-    """Raise `Wrong` if the learner's `action` contradicts the journal, or what the running process did or received.
+    """Raise `Wrong` if the learner's `action` does not fit the journal, or the actions and answers in this process.
 
-    `asked` has the number and name of the step that the workflow wants to execute.
+    The action `stop` is also wrong if sending the message is not dangerous (see `_is_in_doubt`). `asked` has the number
+    and name of the step that the workflow wants to execute.
     """
     number, name, reply = asked
     entries = [entry for entry in run.journal if entry.number == number]
@@ -321,13 +322,13 @@ def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
     number, name, reply = asked
     if other is None:
         raise Wrong(
-            f"{reply}, although the journal has no step with another name under number {number}.",
+            f"{reply}, although in the journal, step {number} has no other name than {name}.",
             "The engine refuses only a workflow that asks for another step than before.",
             "The engine refuses a workflow although it asks for the same steps.",
         )
     if kind != "refuse":
         raise Wrong(
-            f"{reply}, although number {number} of the journal is the step {other}, not {name}.",
+            f"{reply}, although in the journal, step {number} is {other}, not {name}.",
             "The journal belongs to another version of the workflow, so the engine refuses it.",
             "The engine goes on although the journal belongs to another version of the workflow.",
         )
