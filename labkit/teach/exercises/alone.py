@@ -75,9 +75,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _newest(name: str, executed: Sequence[str]) -> list[str]:
-    """Return the executed cells. If the newest answer to the exercise `name` is not valid Python, empty the older ones.
+    """Return the executed cells without older answers to the exercise `name` that hide a broken newest answer.
 
-    If the older ones were not emptied, one of them would be graded in place of the newest.
+    If the newest answer is not valid Python, the older ones become empty cells, because grading would use one of them.
     """
     places = [place for place, source in enumerate(executed) if marked(source) == name]
     if not places or is_python(executed[places[-1]]):

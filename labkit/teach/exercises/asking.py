@@ -56,9 +56,10 @@ class Asker:
         return self._answer.call(*arguments)
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield the cases, and send the calls for several cases in advance to the learner's function.
+        """Yield the cases, and announce the calls of the learner's function that the next few cases need.
 
-        A function in another process then answers faster. `arguments` returns the arguments of the call for a case.
+        A function in another process then answers these calls together, which is faster. `arguments` returns the
+        arguments of the call for a case.
         """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
@@ -117,7 +118,7 @@ class Asker:
 
 
 def shown(value: Plain) -> str:
-    """Return a value as Python source for a message: cut to `SHOWN` characters, with combining accents as escapes."""
+    """Return a value as Python source for a message, cut to `SHOWN` characters, with combining accents made visible."""
     try:
         text = distinct(repr(value)[: SHOWN + 1])
     except (ValueError, RecursionError):

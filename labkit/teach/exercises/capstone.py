@@ -78,15 +78,15 @@ SAME_CHECKSUMS = {"orders-of-shop": ("plumless", "buckeroo"), "clicks-on-page": 
 
 
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
-    """Return names that a sink confuses with `name` if it shortens, hashes or normalises names of queries.
+    """Return `name` and similar names of queries; a sink that shortens, hashes or normalises names confuses some.
 
-    Most names differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or,
-    if `blanks` is true, a blank or a combining accent. Two names differ only after 60 letters. One begins with a digit,
-    so that a sink which joins batch number and name can confuse it. Two are the beginning and the end of `name`.
+    Most of them differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters
+    or, if `blanks` is true, a blank or a combining accent. Two long names differ only in their last character. One name
+    has a 0 in front of `name`: if a sink joins batch number and name, batch 1 of it looks like batch 10 of `name`.
 
     The last names are pairs with the same CRC-32 or Adler-32, or with hash digests that begin alike, so a sink that
-    computes checksums, or cuts digests short, confuses them. `digested` is the key of these pairs in `SAME_CHECKSUMS`
-    and `SAME_DIGESTS`, such as `orders-of-shop`.
+    compares checksums or shortened digests confuses them. `digested` is a key of `SAME_CHECKSUMS` and `SAME_DIGESTS`,
+    from which these pairs are taken, such as `orders-of-shop`.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"0{name}", name.replace("-", "_")]
     names += [

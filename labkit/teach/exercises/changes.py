@@ -58,9 +58,9 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 def _changes(variant: Variant) -> Iterator[Change]:
     """Yield changes of a word's count, each with an encoding; the variant's parameters choose the changes.
 
-    `counts` lets each of the `words` change from every count (or no row) to every count (or no row). `pairs` lists
-    pairs of counts, and a word changes from the first count to the second. `groups` lists groups of similar words, each
-    of which gets the same four changes, for example from no row to the count 2.
+    `words` and `counts` choose all changes of these words from one of these counts, or from no row, to any of them.
+    `pairs` lists changes of the word *hello*, each as the count before and the count after. `groups` lists groups of
+    similar words, and each word gets the same four changes, for example from no row to the count 2.
     """
     chosen = dict(variant.parameters)
     for way, (before, after) in product(WAYS, chosen.get("pairs", ())):
@@ -150,12 +150,12 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield cases (a table, and a message to apply to it), including cases that occur in no run of the simulator.
+    """Yield cases (a table, and a message to apply to it) that are put together without a run of the simulator.
 
-    The keys of `parts` choose the cases. `words`, `counts` and `rows` choose all tables of up to `rows` rows with these
-    words and counts, and every message about such a row. `groups` has groups of similar words, and `pairs` has pairs of
-    similar counts: the message then has a word or count that is similar to one in the table. `many` is a word: the
-    tables then have the largest size, and their words begin with it.
+    The keys of `parts` choose the cases. With `words`, `counts` and `rows`, these are all tables of up to `rows` rows
+    with these words and counts, and messages about such rows. `groups` lists groups of similar words, and `pairs` pairs
+    of similar counts: here the message has a word or a count that is similar to one in the table. With `many` (a word),
+    the tables have the largest size, and all their words begin with this word.
     """
     yield from _of_words_alike(parts.get("groups", ()))
     for first, second in chain.from_iterable((pair, pair[::-1]) for pair in parts.get("pairs", ())):
@@ -203,8 +203,8 @@ def _longest(word: str) -> Iterator[_Case]:
 def _applied(variant: Variant) -> Iterator[tuple[_Case, Mapping[str, object]]]:
     """Yield test cases (a table, and a message to apply to it), each with a configuration of the simulator.
 
-    The variant's parameter `systems` lists such configurations, and the first cases occur in runs with one of them. The
-    other cases are built from the parameter `tables`, as `_put_together` describes, and their configuration is empty.
+    The variant's parameter `systems` lists configurations: all cases that occur in runs with them come first. The other
+    cases are built without a run from the parameter `tables` (see `_put_together`), with an empty configuration.
     """
     chosen = dict(variant.parameters)
     for parameters in chosen.get("systems", ()):
@@ -306,12 +306,12 @@ def _in_several_orders(
     question: tuple[Any, ...],
     is_kept: bool,  # noqa: FBT001  # as in `Arrange`
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of the learner's function several times, with the rows of their table in different orders.
+    """Yield the arguments of the learner's function several times, each time with the table's rows in another order.
 
-    `question` has the rows, each a word and its count, and the words of the input. A table of up to
-    `ROWS_IN_EVERY_ORDER` rows comes in every order. A longer one comes in six: its own order, the order by count, the
-    order by the word's place in the input, and each of these reversed. If the right answer is False (`is_kept` is
-    False), a longer table comes in only one of the six orders.
+    `question` is a pair: the rows of the table, each a word and its count, and the words of the input. A table of up to
+    `ROWS_IN_EVERY_ORDER` rows comes in every order. A longer table comes in six orders: its own, by count, by the
+    word's place in the input, and the reverse of each. If the right answer for a longer table is False (`is_kept`),
+    only one of the six orders is tested.
     """
     rows, words = question
     if len(rows) <= ROWS_IN_EVERY_ORDER:
@@ -338,7 +338,7 @@ ELEVEN: dict[str, object] = {"input": "-".join("a" * 11), "others": ("a1",), "co
 
 
 def pair_alike(one: str, other: str) -> dict[str, object]:
-    """Return the input `one`, a single word, with three tables, of which only the first is right.
+    """Return an input that is the single word `one`, and three tables, of which only the first is right.
 
     The first table has a row for `one`, the second a row for the similar word `other`, and the third has both rows.
     """
@@ -374,7 +374,7 @@ BETWEEN = ("|", ":", "=", "-", " ", ",", ";", "/", "_", "\n", "\t", ", ", "; ", 
 
 
 def glued_rows(one: str, other: str) -> dict[str, object]:
-    """Return an input and tables in which one row looks like two rows once it is written as text."""
+    """Return an input, its right table, and wrong tables whose only row looks, as text, like the two right rows."""
     marks = [(mark, between) for mark in ("", *BETWEEN) for between in ("", *BETWEEN)]
     tables: list[list[list[object]]] = [[[f"{one}{mark}1{between}{other}", 2]] for mark, between in marks]
     return {"input": f"{one}-{other}-{other}", "tables": [[[one, 1], [other, 2]], *tables]}

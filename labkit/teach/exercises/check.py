@@ -145,10 +145,10 @@ def _alone(exercise: Exercise) -> Alone | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning if an answer that fails when it runs as in grading passes in its notebook.
+    """Print a warning if an answer passes in its notebook although it failed when it ran as in grading.
 
-    `graded` is the run as in grading, and `findings` are its results. The warning also says why the run fails, if
-    labkit knows a reason.
+    `graded` is the run as in grading, and `findings` are its results, or None without an answer. Also print the reason
+    why this run failed, if labkit knows one.
     """
     # A second run on Spark would take another twenty seconds.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)

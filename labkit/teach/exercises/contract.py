@@ -44,11 +44,11 @@ class NotPlain(Exception):
 def plain(value: object) -> Plain:
     """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
-    Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass those of
-    the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that contains nothing but `...`.
-    Raises `NotPlain` for `...` among other values, for other types, and for values that are deeper, larger or longer
-    than `DEEPEST`, `LARGEST` and `MOST_CHARACTERS` allow. Passes on any error that a method of the learner's own type
-    raises.
+    A tuple becomes a list, a member of an enum becomes its value, a value of NumPy becomes one of Python, and an
+    instance of a built-in type's subclass becomes one of the built-in type. `None` is a valid answer. Raises
+    `MissingSolution` for a value that contains nothing but `...`. Raises `NotPlain` for `...` among other values, for
+    other types, and for values that are deeper, larger or longer than `DEEPEST`, `LARGEST` and `MOST_CHARACTERS` allow.
+    Passes on any error that a method of the learner's own type raises.
     """
     if _is_small(value):
         return cast("Plain", value)
@@ -261,10 +261,10 @@ class Answer(Protocol):
         """
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Run the learner's sink from its beginning until it makes a new request or ends, and return which it did.
+        """Run the learner's sink from its beginning until it makes a new request or ends, and return this event.
 
-        `exchanges` are the earlier requests, with the replies that the sink gets again. `kind` is the kind of store.
-        The sink's first argument is the store, and `arguments` are the others. `steps.step` lists the possible results.
+        `exchanges` are the earlier requests and their replies, which the sink gets again. `kind` is the kind of store.
+        The sink's first argument is the store, and `arguments` are the others. `steps.step` lists the possible events.
         Raises the errors of `call`.
         """
 

@@ -30,10 +30,10 @@ def _large_ids(variant: Variant) -> Iterator[tuple[int, list[int]]]:
 
 
 def _long_table(variant: Variant) -> Iterator[tuple[int, list[int]]]:
-    """Yield pairs of a message id and a table of the `size` whole numbers after `first`, in descending order.
+    """Yield pairs of a message id and a long table of known ids, in which the message's id may be missing.
 
-    The messages have the ids at the indexes `places` of this table, which are known, and the ids `fresh`, which are
-    new. All these are parameters of the variant.
+    The table has the whole numbers from `first` + `size` down to `first` + 1. The messages have the ids at the table's
+    indexes `places`, and the new ids `fresh`. All these names are parameters of the variant.
     """
     first, size = variant["first"], variant["size"]
     table = [*range(first + size, first, -1)]

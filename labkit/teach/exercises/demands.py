@@ -54,9 +54,10 @@ _LIMITS: tuple[tuple[str, Sequence[int], Job], ...] = (
 
 
 def _stores(variant: Variant) -> Iterator[tuple[Store, Job]]:
-    """Yield pairs of a store and a job: stores with every combination of properties, and the times of the job.
+    """Yield pairs of a store and the job that uses it; the first store meets every demand.
 
-    Most time limits of the stores differ by at most 1 from a time of the job. The first store meets every demand.
+    The first pairs have stores with every combination of properties. Most of their time limits are equal to a time of
+    the job, to a sum of two, or longer or shorter by 1. The last pairs have the limits and times of `_LIMITS`.
     """
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     needed = job["downtime"] + job["checkpoint"]

@@ -32,11 +32,11 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield every kind of store that writes its rows in the way `rows`: `"added"`, `"replaced"` or `"together"`.
+    """Yield every kind of store that writes rows in one way: `"added"` or `"replaced"` one by one, or `"together"`.
 
     A store is a dict. `"stages"` tells whether it can keep rows that readers do not see yet. `"joins marker"` tells
-    whether it can write rows together with its marker, its own record of the last step that it contains. `"joins done"`
-    tells the same about rows and the engine's record that the step is done.
+    whether one write can contain both rows and the store's marker, which records the last step that it contains.
+    `"joins done"` tells the same about rows and the engine's record that the step is done.
     """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
@@ -88,7 +88,7 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
     """Return a sentence about a crash after which a sink loses or repeats rows; empty if no crash does this.
 
     The sink makes its writes in the order `steps`, and `store` is one of the dicts that `stores` yields. With `quiet`,
-    the sentence may also be about a reader who sees wrong rows for a while, such as a part of a step.
+    the sentence may also be about a reader who sees wrong rows only for a while, for example half of a step's rows.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
@@ -174,11 +174,11 @@ def really_next(engine: str, left: list[str]) -> int:
 
 
 def _left(variant: Variant) -> Iterator[tuple[str, list[str]]]:
-    """Yield pairs: an engine's name, and a list of files that a crash can leave on disk.
+    """Yield pairs of an engine's name and a list of files that a crash can leave on disk.
 
-    If the variant has the parameter `lists`, these are the lists of files. Otherwise the files are those of steps whose
-    numbers begin at the parameter `first`. The parameter `kept` gives one long list with the files of that many steps.
-    If `kept` is missing as well, there are many short lists, which differ in the newest step and its files.
+    With the parameter `lists`, the variant lists the files itself. Without it, the files belong to steps that are
+    numbered from the parameter `first` on. The first list is empty. With the parameter `kept`, one long list follows,
+    whose newest step is `first` + `kept`. Without it, many short lists follow, which differ in the newest step's files.
     """
     engine = variant["engine"]
     if lists := dict(variant.parameters).get("lists"):

@@ -134,9 +134,9 @@ class Watch:
         """Check a learner's property on states of each simulator in `variant`; report the first disagreement.
 
         The right answer for a state is what the simulator's own property, named `claim`, says about it. The variant's
-        parameters `good` (correct simulators) and `bad` (faulty ones) are lists of pairs: a simulator's name and its
-        configuration. All states that these simulators reach are tested. A third parameter, `assembled`, is a list of
-        such pairs with a dict from which `assemble` builds the states to test.
+        parameters `good` (correct simulators) and `bad` (faulty ones) list pairs of a name and a configuration. All
+        states that these simulators reach are tested. A third parameter, `assembled`, lists triples of a name, a
+        configuration, and a dict from which `assemble` builds the states to test.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -208,7 +208,7 @@ class Told(NamedTuple):
 
 
 def wrong_told(ask: Asker, case: Told, general: Mapping[bool, str]) -> Finding | None:
-    """Check a learner's property in one test; `general` has the message without details by the wrong answer."""
+    """Check a learner's property in one test; `general` maps a wrong answer to the message without details."""
     answer = ask.truth(*case.question)
     if answer is case.is_kept:
         return None
@@ -225,7 +225,7 @@ def wrong_told(ask: Asker, case: Told, general: Mapping[bool, str]) -> Finding |
 def systems_of(variant: Variant) -> list[System]:
     """Return the simulators that `variant` names in its parameters `good`, `bad` and `assembled`, in this order.
 
-    They are correct simulators, faulty ones, and those whose tested states are built instead of reached by a run.
+    Those in `good` are correct, and those in `bad` are faulty. For `assembled`, the states are built without a run.
     """
     chosen = dict(variant.parameters)
     return [

@@ -22,7 +22,7 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def _logs(variant: Variant) -> Iterator[Log]:
-    """Yield every log of up to `length` entries, and then the logs in `logs`; `variant` has both as parameters."""
+    """Yield every log of up to the variant's `length` entries, and then the logs that its parameter `logs` lists."""
     yield from logs_of(variant["names"], variant["length"])
     yield from map(tuple, dict(variant.parameters).get("logs", ()))
 
@@ -79,9 +79,9 @@ MOST = 5_000
 
 
 def longest_logs(first: int) -> Iterator[Log]:
-    """Yield two logs of the largest length, in which the last entries decide what is visible, and a shorter one.
+    """Yield two logs of the largest length, whose last entries decide which records are visible, and a shorter log.
 
-    The shorter log has many transactions that are open at once; their names are numbered from `first`.
+    The shorter log has many transactions that are open at the same time; their names are numbered from `first` on.
     """
     plain = [("plain", "")] * (MOST - 2)
     yield (*plain[3:], ("write", "a"), ("write", "b"), ("plain", ""), ("abort", "a"), ("commit", "b"))

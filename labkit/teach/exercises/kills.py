@@ -54,7 +54,7 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the content of a database after a sink's requests: row numbers, as text, and `MARK` for each marker.
+    """Return a database's content after a sink's requests: each row as its number (`"1"`), each marker as `"MARK"`.
 
     `stored` is the content before the requests. A transaction that is still open at the end is rolled back.
     """
@@ -78,7 +78,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee that a sink with these requests keeps, wherever one kill stops it before it runs again."""
+    """Return the guarantee of a sink that makes these requests, is killed once at any place, and then runs again."""
     return _guarantee(tuple(requests))
 
 

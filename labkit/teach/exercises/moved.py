@@ -18,7 +18,7 @@ MOVED: dict[str, str] = {
 
 
 def now(name: str, names: Container[str] = ()) -> str:
-    """Return the current name of an exercise that may have been renamed; a name in `names` is current."""
+    """Return the current name of an exercise that may have been renamed; names in `names` stay unchanged."""
     return name if name in names else MOVED.get(name, name)
 
 

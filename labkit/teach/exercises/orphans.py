@@ -314,7 +314,7 @@ def _judge_place(case: Case) -> _Place:
 
 
 def _set_up(case: Case) -> _Place:
-    """Set up a test on this process's PostgreSQL server, and return what belongs to the test.
+    """Set up a test on this process's PostgreSQL server, and return the test's schema, role and connection.
 
     If the setup fails, stop the server, because it may contain a part of the setup.
     """

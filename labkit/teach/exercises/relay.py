@@ -40,16 +40,16 @@ class Run(NamedTuple):
 
 
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
+    """Check a learner's outbox relay, which publishes the rows of a table to a topic, in every possible run.
 
-    The variant's parameter `rows` lists the rows in the order of commits. Optional are `first` (the number of rows that
-    exist at the start), `crashes` (the largest number of kills), `refusals` (the largest number of messages that the
-    broker refuses), and `outage` (the number of messages in a row that a broker refuses while it is down).
+    The variant's parameter `rows` lists the rows in the order of commits. It may also have `first` (how many rows exist
+    at the start), `crashes` (how many kills are possible), `refusals` (how many messages the broker may refuse), and
+    `outage` (how many messages, one after the other, the broker refuses while it is down).
 
-    If there is `held` or `sent`, runs begin in a later state, and only the next step is checked. `held` lists the
-    positions of rows that the broker has refused. `sent` is a number: the relay has published this many rows, from the
-    first row on, and has marked all of these rows but the first. If there is `outboxes` (a list of tables), two runs
-    are checked with each table: in one run the broker refuses every message, in the other run none.
+    With `held` or `sent`, runs begin in a later state, and only the next step is checked. `held` lists the positions of
+    rows that the broker has refused. `sent` is the number of rows that the relay has published, from the first row on;
+    it has already marked all of them as published except the first. With `outboxes` (a list of tables), two runs are
+    checked for each table: in one the broker refuses every message once, in the other it refuses none.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)

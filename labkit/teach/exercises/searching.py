@@ -34,10 +34,10 @@ class Wrong(Exception):
 
 @dataclass
 class AnswerNode:
-    """A node of a cache that makes a second search unnecessary for a function that answers like an earlier one.
+    """A node in a tree of search results, which saves the search for a function that answers like an earlier one.
 
-    An inner node holds the arguments of the next call, and in `after` a child for each answer; a leaf holds the result
-    (`finding`), which depends only on the answers.
+    An inner node holds the arguments of the next call, and in `after` a child for each answer. A leaf holds the result
+    (`finding`) of the search with these answers.
     """
 
     arguments: tuple[Any, ...] = ()
@@ -87,7 +87,7 @@ class Drill:
     ends: str = "ends"
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Check the learner's function in every schedule of the simulator, whose parameters `variant` has."""
+        """Check the learner's function in every schedule of the simulator; `variant` has the simulator's parameters."""
         ask = Asker(answer, self.function)
         try:
             model = self.close(make(self.model, dict(variant.parameters)), ask)
@@ -100,9 +100,9 @@ class Drill:
 
 
 def by_parameter(usual: Judge, **others: Judge) -> Judge:
-    """Return a judge that passes a variant to the judge in `others` that one of its parameters names, else to `usual`.
+    """Return a judge that leaves the check to one of several judges, depending on the variant's parameters.
 
-    If several names fit, the first one counts.
+    This is the first judge in `others` whose name is one of the parameters; if there is none, it is `usual`.
     """
 
     def judge(answer: Answer, variant: Variant) -> Finding:

@@ -33,8 +33,8 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
     """Yield triples: the prices that the learner's function gets, the time of an order, and all prices.
 
     The variant's parameter `versions` lists all prices, each with the time from which it applies. The function gets the
-    first price with a selection of the others (see `_announced`). An order comes at the minute from which a price
-    applies, or one minute later or earlier; with more than `_MANY` prices, only at the first or the last such minute.
+    first price with a selection of the others (see `_announced`). Orders come one minute before, one minute after, and
+    exactly when a price begins to apply. With more than `_MANY` prices, they come only when the first or the last does.
     """
     versions = [list(each) for each in variant["versions"]]
     asked, steps = (versions, (1, -1, 0)) if len(versions) <= _MANY else ([versions[0], versions[-1]], (0,))
@@ -45,8 +45,8 @@ def _prices(variant: Variant) -> Iterator[tuple[list[Version], int, list[Version
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
     """Yield lists of prices for the learner's function: the first price with a selection of the others.
 
-    If there are at most `FEW` others, every selection of them follows the first price, in every order; one more list
-    has the first price at its end. If there are more, only three lists are yielded, each with all prices.
+    With at most `FEW` others, the lists are the first price followed by every selection of the others in every order,
+    and one list in which the first price comes at the end. With more others, there are three lists with all prices.
     """
     first, *later = versions
     if len(later) > FEW:
@@ -61,9 +61,8 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 def _wrong_price(ask: Asker, case: tuple[list[Version], int, list[Version]]) -> Finding | None:
     """Call the learner's function for one case, and return the failed result for a wrong price; None if it is right.
 
-    `case` has the prices that the function gets, the time of an order, and all prices. If the function does not get
-    every price that applies from this time or an earlier one, it cannot know the answer. Then it is not called, and
-    the result is None.
+    `case` has the prices that the function gets, the time of an order, and all prices. If a price is missing that
+    began to apply at this time or earlier, the function cannot know the answer: the result is None without a call.
     """
     announced, at, versions = case
     is_complete = len(announced) == len(versions)
@@ -186,11 +185,11 @@ def _topics_alike(word: str) -> list[str]:
 
 
 def _between(ask: Asker, row: dict[str, Plain], parts: tuple[str, str]) -> Iterator[str]:
-    """Yield the text between topic and call in a learner's key, if the name of a topic may contain this text.
+    """Yield the text that a learner's key has between topic and call, if the name of a topic may contain this text.
 
-    Such a key is ambiguous, because nobody can tell where the topic ends. `row` is a call to the outside service, for
-    which `ask` gets the learner's key. `parts` are the topic and the name of this call; if the key lacks one of the
-    two, the function yields nothing.
+    Such a key is ambiguous, because nobody can tell where the topic ends. `row` is a call to the outside service, and
+    `ask` gets the learner's key for it. `parts` are the topic and the name of this call. Yields nothing if the key
+    lacks one of the two.
     """
     key = ask(row)
     topic, call = parts

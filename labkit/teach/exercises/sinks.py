@@ -152,9 +152,9 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
 
 
 def _with_later_runs(rows: Iterable[dict[str, Plain]]) -> Iterator[dict[str, Plain]]:
-    """Yield the rows, and repeat some of them with the batch and attempt numbers of another run.
+    """Yield the rows, and after some of them a copy with the batch and attempt numbers of another run.
 
-    Repeated are the last row, and every row with a number or word of a length that no earlier row has.
+    A copy follows the last row, and every row whose offset, word or count has a length that no earlier row has.
     """
     sizes, row = set[tuple[str, int]](), dict[str, Plain]()
     for row in rows:
@@ -379,11 +379,11 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states of the simulator in which a reader saw two counts of the input's first word.
+    """Yield states of the simulator in which a reader saw two rows of the input's first word.
 
-    Between these two rows the reader saw up to `parts["between"]` rows of other words, and after them at most one. If
-    there is `parts["long"]`, further states have exactly this number of rows between the two. `parts["counts"]` has the
-    offsets of the rows that may show the counts; by default, these are all rows of the first word.
+    `parts["counts"]` has the offsets that these two rows may have; by default, all offsets of the first word. Between
+    the two, the reader saw up to `parts["between"]` rows of other words, and after the second one at most one such row.
+    With `parts["long"]`, there are further states, with exactly this number of rows between the two.
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()

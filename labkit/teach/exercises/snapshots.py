@@ -64,10 +64,10 @@ _COME = ((False, True, False), (False, False, True))
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield simulator states with a completed snapshot, in which transfers are recorded in right or wrong ways.
 
-    A key of `choice` names ways to record a transfer: `done` (sent and received), `gone` (sent, then nowhere), `come`
-    (arrived, but never sent), `any` (all ways in turn) and others. Its value lists the channels with such transfers. If
-    there is the key `numbered`, its value maps a key of `_WAYS` to the numbers of transfers instead, and `channels` is
-    the number of channels over which these are spread.
+    Most keys of `choice` name a way to record a transfer, and their value lists the channels with such transfers. For
+    example, `done` means sent and received, `gone` means sent and then lost, `come` means arrived but never sent, and
+    `any` means all ways in turn. With the key `numbered`, there is only one state: the key's value maps keys of `_WAYS`
+    to numbers of transfers, which are spread over `channels` channels (by default over all).
     """
     start = model.initial()
     processes = len(start.processes)
@@ -96,8 +96,8 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 def _recorded(processes: int, transfers: Iterable[tuple[Ends, tuple[bool, ...], int]]) -> tuple[Part, ...]:
     """Return a snapshot with these transfers, as one part for each process.
 
-    A transfer is a triple: its channel, the way in which it is recorded (one of `_PLACES`), and an integer in which the
-    bit at the transfer's number is set.
+    A triple has transfers of one channel: the channel, the way in which they are recorded (one of `_PLACES`), and an
+    integer in which the bits at the transfers' numbers are set.
     """
     sent, received, saved = ([0] * processes for _ in range(3))
     for channel, (is_sent, is_received, is_saved), bits in transfers:

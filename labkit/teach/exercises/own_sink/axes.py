@@ -162,10 +162,10 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 def _names_alike(bench: Bench) -> TrialResult:
     """Run queries with similar names, each of which writes a batch 0 and repeats it; return the result.
 
-    The first query also writes the batches `LATER_BATCHES`. If another query's name is a 0 followed by the first
-    query's name, it also writes batch 1: a sink whose keys join batch number and name confuses it with batch 10 of the
-    first query. The first query then writes more batches, until all queries together have written `MOST_BATCHES`, the
-    largest number that the task allows. Queries with epochs skip these batches, because their task states no largest
+    The first query also writes the batches `LATER_BATCHES`. A query whose name is a 0 and the first query's name also
+    writes batch 1, which a sink that joins batch number and name confuses with batch 10 of the first query. The first
+    query then writes more batches, until all queries together have written `MOST_BATCHES`, the largest number that the
+    task allows. If queries have epochs (fencing numbers), this part is left out, because their task states no largest
     number. Finally the first query repeats its batch 0, which a sink must not have forgotten.
     """
     has_epoch = len(bench.query) > 1
@@ -353,10 +353,10 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The result of a kill, or of a stop of the older of two writers, at one point of the sink's first batch."""
+    """The result of a kill at one point of the sink's first batch or, with two writers, of stopping the older one."""
 
     request: str
-    """The sink's next request after the kill; empty if the sink had returned."""
+    """The request that the sink would make next at this point; empty if the sink had returned."""
     verdict: str
     torn: str = ""
     """The result of a kill in the middle of the request; empty if it does not write a file."""
@@ -377,11 +377,10 @@ def tried(
 ) -> tuple[list[Axis], list[Place]]:
     """Test a sink on the axes (separately graded properties) of its `kind` and on those in `also`.
 
-    Returns a list with the result on each axis, and a list with the effect of a kill before each request of the first
-    batch. `name` is the name of the sink's function. `parameters` maps fields of `Bench`, such as `batches` and
-    `query`, to their values. `more` lists further dicts of this form: as long as no fault is found, the sink is also
-    tested with each of them on the axes in `FEW`. Raises `Unusable` for a wrong request, and the errors of
-    `Answer.step`.
+    Returns a list with the result on each axis, and a list with the result at each point of the first batch (see
+    `Place`). `name` is the name of the sink's function. `parameters` maps fields of `Bench`, such as `batches` and
+    `query`, to their values. `more` lists further dicts of this form; with each of them, the axes in `FEW` are tested
+    again until a fault is found. Raises `Unusable` for a wrong request, and the errors of `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind

@@ -26,8 +26,8 @@ LATER = (0, 2, 5)
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     """Yield one run with a single writer, and then runs in which a newer writer replaces the first one.
 
-    The runs with two writers, except the final one, stop the first writer, each at another place of its first or its
-    last batch. In the final run, the newer writer writes an empty batch.
+    Each run with two writers stops the first writer at another place of its first or its last batch. Only the final
+    run does not stop it: there the newer writer writes an empty batch, and the first writer continues afterwards.
     """
     with bench.trial() as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)

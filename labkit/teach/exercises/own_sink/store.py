@@ -157,7 +157,7 @@ class Folder:
         (self.root / self.file(name)).unlink()
 
     def listed(self) -> list[str]:
-        """Return the file names in `manifest.json`, whose rows readers see; none if it does not exist."""
+        """Return the names of the files whose rows readers see, from `manifest.json`; none if this does not exist."""
         try:
             names = json.loads(self.read("manifest.json"))
         except FileNotFoundError:
@@ -286,9 +286,10 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for each connection (a file descriptor) from the socket on standard input, and reply with its id.
+    """Fork a process to serve each connection that arrives on standard input, and reply with the process id.
 
-    Returns when the client closes the socket. `megabytes` and `seconds` limit each process, as in `serve`.
+    Standard input is a socket, and a connection arrives there as a file descriptor. Returns when the client closes the
+    socket. `megabytes` and `seconds` limit each process, as in `serve`.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel removes dead children
     control = socket.socket(fileno=0)

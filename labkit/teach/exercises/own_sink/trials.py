@@ -62,7 +62,7 @@ class StepAsker(Asker):
     """Asks a learner's sink for its next request.
 
     The arguments of a call are the kind of store, the requests and replies so far, and the sink's arguments, with the
-    rows of the batch. Because a call contains the store's earlier replies, `announced` cannot send calls in advance.
+    rows of the batch. `announced` cannot be used, because a call contains the store's reply to the request before.
     """
 
     def _reply(self, *arguments: Plain) -> Plain:
@@ -143,7 +143,7 @@ class StoreProcess:
 
     @property
     def is_there(self) -> bool:
-        """Whether the process has not been killed yet."""
+        """Whether the process still runs; False after `kill`."""
         return self._connection.fileno() >= 0
 
     def ask(self, *request: Plain) -> list[Any]:
@@ -431,10 +431,10 @@ class Trial:
     ) -> bool:
         """Pass the batches to the sink, from number `first` on; repeat each batch until the sink returns.
 
-        Returns False if the sink keeps raising an error, so that the job is stuck, and otherwise True. `recoveries` is
-        a cache of earlier runs, which saves time: if the last kill of an earlier run happened in the same batch and
-        left the same files as the last kill of this run, both runs continue alike. This run then ends right after its
-        last kill, and `finish` copies the rest of the record from the cache.
+        Returns False if the job is stuck, because the sink raised an error without a kill before, or twice in one
+        batch; otherwise True. `recoveries` is a cache of earlier runs. If the last kill of an earlier run was in the
+        same batch and left the same files, this run would recover in the same way. To save time, it then ends right
+        after its last kill, and `finish` copies the rest of the record from the cache.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -484,9 +484,9 @@ class Trial:
         return Mark(self._driver, len(story.samples), len(story.requests), len(story.deliveries))
 
     def _recover_like(self, other: Recovery) -> None:
-        """Complete this run's record as if it had recovered in the same way as the run `other` did after its last kill.
+        """Complete this run's record with a copy of what the run `other` recorded after its last kill.
 
-        Its samples (readings of the store) and the starts of its driver are numbered on from those of this run.
+        The copied samples (readings of the store) and driver starts get the numbers that come next in this run.
         """
         story, begins, after = self.story, other.begins, other.story
         for each in after.samples[begins.samples :]:
