@@ -322,13 +322,13 @@ def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
     number, name, reply = asked
     if other is None:
         raise Wrong(
-            f"{reply}, although in the journal, step {number} has no other name than {name}.",
+            f"{reply}, although the journal has no step with another name under number {number}.",
             "The engine refuses only a workflow that asks for another step than before.",
             "The engine refuses a workflow although it asks for the same steps.",
         )
     if kind != "refuse":
         raise Wrong(
-            f"{reply}, although in the journal, step {number} is {other}, not {name}.",
+            f"{reply}, although number {number} of the journal is the step {other}, not {name}.",
             "The journal belongs to another version of the workflow, so the engine refuses it.",
             "The engine goes on although the journal belongs to another version of the workflow.",
         )
