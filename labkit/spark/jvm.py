@@ -65,6 +65,8 @@ logger.states.name = org.apache.spark.sql.execution.python.streaming
 logger.states.level = error
 logger.resolve.name = org.apache.spark.sql.execution.streaming
 logger.resolve.level = error
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
 """
 """The JVM's logging settings: it prints warnings to its standard error, except those that every run produces."""
 

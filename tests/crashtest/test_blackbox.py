@@ -337,13 +337,22 @@ def test_a_crash_during_recovery_that_loses_rows_needs_more_than_an_order_if_oth
 
 
 def test_the_harm_of_crashes_is_told_beside_that_of_a_second_query() -> None:
-    query = replace(result("two_queries", *FEWER), group=Group.IDENTITY)
+    query = replace(result("fresh_checkpoint", *FEWER), group=Group.IDENTITY)
     points = {"data": Point("data", 0), "mark": Point("mark", 1, "data")}
     for after_crash, told in ((GOOD, False), (TWICE, True)):
         summary = summarise([result("data", *GOOD), result("mark", *after_crash), query], Coverage(2, 0, 2, 2))
         diagnosis = diagnose(summary, points)
         assert (diagnosis.code, diagnosis.recipe) == ("key outlives the query", QUERY)
         assert ("between [data] and [mark]" in diagnosis.why, MARKER.name in diagnosis.why) == (told, told)
+
+
+def test_rows_that_only_two_queries_at_the_same_time_lose_were_not_taken_for_older_ones() -> None:
+    """Two queries that write back what they have read lose rows although each keeps its whole id as its key."""
+    both, fresh = (replace(result(name, *FEWER), group=Group.IDENTITY) for name in ("two_queries", "fresh_checkpoint"))
+    alone = diagnose(summarise([both], Coverage(1, 0, 1, 1)), {})
+    assert (alone.code, alone.recipe) == ("queries disturb each other", TOGETHER)
+    for results in ([both, fresh], [fresh, both]):
+        assert diagnose(summarise(results, Coverage(1, 0, 2, 2)), {}).recipe == QUERY
 
 
 def test_a_query_that_fails_beside_another_one_needs_room_and_no_marker() -> None:

@@ -58,8 +58,8 @@ _OTHER_CRASHES = (
 )
 """Runs with an unusual crash: the beginning of their ids, the name of the mistake, the reason, and the repair."""
 
-QUERIES = ("fresh_checkpoint", "two_queries")
-"""The runs with a second query on the same store."""
+QUERIES = FRESH, TWO_QUERIES = "fresh_checkpoint", "two_queries"
+"""The runs with a second query on the same store: after the first one, and at the same time."""
 
 _TOO_EARLY = {
     "aborted_read": "rows can be read that disappear later",
@@ -169,6 +169,8 @@ def diagnose(
 
     if any(each.rows_of(axis) for each in tried):
         return of_single_crashes(axis)
+    if weakest.id == TWO_QUERIES:  # what one query does to a later one, it does to one at the same time as well
+        weakest = next((each for each in summary.results if each.id == FRESH and each.rows_of(axis)), weakest)
     alone = _alone(weakest, axis, both_ways)
     crashed = min((each for each in tried if each.violated), key=weakness, default=None)
     if crashed is None or weakest.group is Group.PAIR:
@@ -296,9 +298,16 @@ def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
         why = f"a crash leaves a state in which new input is skipped: {weakest.because}"
         return Diagnosis("new input is skipped", why, FORGIVE)
     if weakest.id in QUERIES and axis == "lost":
-        why = f"{weakest.title}: the rows were taken for those of an earlier query, and skipped or replaced"
-        return Diagnosis("key outlives the query", why, QUERY)
+        return _of_queries(weakest)
     return Diagnosis("identity", happened, MARKER)
+
+
+def _of_queries(weakest: Result) -> Diagnosis:
+    if weakest.id == TWO_QUERIES:
+        why = f"{weakest.title}: perhaps one writes back what it read before the other one wrote, or removes its rows"
+        return Diagnosis("queries disturb each other", why, TOGETHER)
+    why = f"{weakest.title}: the rows were taken for those of an earlier query, and skipped or replaced"
+    return Diagnosis("key outlives the query", why, QUERY)
 
 
 def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
@@ -327,7 +336,7 @@ def _repeated(window: Stretch, decides: Callable[[str], bool]) -> Diagnosis:
         begun = f"after a crash {window.begun}" if window.first.cut else window.begun
         why = f"{begun} nothing tells the next start that its rows are there: it writes them again"
         return Diagnosis("replay not recognised", why, at_server or OVERWRITE)
-    there = "the rows are there, and nothing tells the next start so"
+    there = "the rows are there, and perhaps nothing tells the next start so"
     if at_server is not None:
         why = f"a crash {window} does harm: {there}"
         return Diagnosis("marker after the data", why, at_server)
