@@ -97,7 +97,7 @@ class CrashTests:
             configuration = configured(Path(self._config.rootpath) / "pyproject.toml")
             options = _command_line(self._config)
             if int(options.get("parallel") or 1) > 1:
-                raise InvalidInput("--crashtest-parallel: pytest makes one run at a time; leave this option out.")
+                raise InvalidInput("--crashtest-parallel: under pytest, runs come one after the other; leave it out.")
             demand = demanded(configuration, options)
             wanted = requested(configuration, options)
             running = self._stack.enter_context(campaign_of(wanted))

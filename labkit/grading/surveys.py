@@ -29,10 +29,10 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return facts about a whole upload that no single file name shows, such as the platform.
+    """Return facts that only all files of an upload together show, such as the platform that it comes from.
 
-    `paths` are the files in the folder or archive that is called `above`. `read` returns the first bytes of a file (at
-    most `MOST_BESIDE`). `repositories` are the names of folders that are Git clones.
+    `paths` are the files in a folder or archive, and `above` is the name of this folder or archive. `read` returns the
+    first bytes of a file (at most `MOST_BESIDE`). `repositories` are the names of folders that are Git clones.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -266,6 +267,19 @@ def test_a_reader_that_waits_for_a_lock_is_given_up_where_nobody_waits(tmp_path:
             reader.values(20.0, asleep=0.15)
         db.rollback()
         assert reader.values(asleep=0.15) == []
+
+
+def test_readings_end_when_their_time_is_used_up_and_a_note_says_so(tmp_path: Path) -> None:
+    def values(*_: Any, **__: Any) -> list[Any]:
+        time.sleep(0.02)
+        return []
+
+    glances = Glances(SimpleNamespace(reader=SimpleNamespace(values=values)), 0.0, [tmp_path], seconds=0.05)
+    for number in range(9):
+        glances(SimpleNamespace(family=str(number)))
+    assert 1 < len(glances.taken) < 6
+    (said,) = glances.note()
+    assert "more than 0 s" in said
 
 
 def test_a_reader_that_waited_is_called_again_only_under_other_locks(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """A SIGKILL may end a write between two pages: which writes, after how many bytes, and what the file then holds."""
 
+import sys
 from pathlib import Path
 
 import pytest
+from command import labkit
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
@@ -124,6 +126,26 @@ def test_a_short_test_also_cuts_a_write_and_best_in_the_last_row() -> None:
     assert [each.name for each in choose(effects[:6], (), 3, {"log"}, with_cut=True) if each.cut] == [
         "within write pages #1, last page"
     ]
+
+
+APPENDS = """
+import os
+for number in range(20):
+    with open(f"part-{chr(97 + number)}", "w") as part:
+        part.write("1")
+for number in range(2):
+    with open("out", "a") as out:
+        out.write("1\\n2\\n")
+"""
+
+
+def test_a_quick_test_of_a_pipeline_cuts_a_write(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(APPENDS)
+    words = ["--command", f"{sys.executable} -B job.py", "--read-command", "cat out 2>/dev/null || true"]
+    words += ["--reset", "rm -f out part-*", "--watch", ".", "--dry", "--quick"]
+    code, out, _ = labkit("crashtest", *words, cwd=tmp_path)
+    assert code == 0
+    assert "within write out #2, in the last row" in out
 
 
 def test_the_first_part_of_the_bytes_is_in_the_file(tmp_path: Path) -> None:

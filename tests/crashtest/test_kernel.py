@@ -2,8 +2,10 @@
 
 import shutil
 import tempfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sink_texts import APPEND
@@ -11,9 +13,11 @@ from sink_texts import APPEND
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import judge
 from labkit.core.records import History
+from labkit.crashtest import sink_variants
 from labkit.crashtest.blackbox.campaign import pipeline_campaign
 from labkit.crashtest.blackbox.copies import how_many
 from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import QUICK_SINK, Point, choose
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import PipelineRun
@@ -24,7 +28,7 @@ from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.kernel import IGNORED, SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import settings
-from labkit.crashtest.sink_variants import of_tasks
+from labkit.crashtest.sink_variants import SinkVariants, of_tasks
 from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.class_data import find_archive
@@ -404,6 +408,23 @@ def test_a_task_that_died_alone_is_told_as_that() -> None:
     assert text(lines(run)) == ("   0.00 s  labkit  SIGKILL to one process alone before write rows #1",)
     run.crashes[0].pop(ALONE)
     assert "every process of the job" in text(lines(run))[0]
+
+
+def test_a_run_with_a_large_batch_compares_no_files_and_reads_few_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would take hours if the sink writes a file for each row."""
+    for name in ("_query", "_running"):
+        monkeypatch.setattr(SinkVariants, name, lambda *_: nullcontext())
+    monkeypatch.setattr(sink_variants, "_expecting", lambda *_: nullcontext())
+    variants = object.__new__(SinkVariants)
+    variants.job = SimpleNamespace(checkpoint=tmp_path)
+    usual = Lines()
+    harness, run = SimpleNamespace(lines=usual), PipelineRun("large", "", tmp_path)
+    with variants._with_large(harness, run):
+        assert run.files is None
+        assert harness.lines._is_large
+    assert harness.lines is usual
 
 
 def test_a_point_is_also_known_by_its_line() -> None:

@@ -157,6 +157,13 @@ def test_no_setting_of_spark_for_small_runs_is_among_those_for_bulk_or_a_cluster
     assert {name for name in SMALL_ONLY if name in given} == has
 
 
+def test_local_files_of_spark_lie_in_the_folder_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also if the user has set the variable. The setting of this name would only give a warning in each driver."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/elsewhere")
+    assert jvm._environment(tmp_path)["SPARK_LOCAL_DIRS"] == str(tmp_path)
+    assert "spark.local.dir" not in jvm.every_run("local[2]", tmp_path, 3)
+
+
 def test_the_class_path_names_no_folder_of_the_run(tmp_path: Path):
     words = jvm._command(JAVA, tmp_path, jvm.PROFILES["small"], jvm.every_run("local[2]", tmp_path, 3))
     assert str(tmp_path) not in words[words.index("-cp") + 1]

@@ -174,8 +174,8 @@ def healthy(harness: Harness) -> Healthy:
             )
     if run.unknown:
         raise InvalidInput(
-            f"{harness.settings.read_option}: the rows could not be read reliably after the run without a crash: "
-            f"{run.unknown.rstrip('.')}."
+            f"{harness.settings.read_option}: after the first run, in which nothing crashes, the rows could not be "
+            f"read reliably: {run.unknown.rstrip('.')}; repair the reader and test again."
         )
     values = run.values
     if not values:

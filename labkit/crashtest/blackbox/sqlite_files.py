@@ -44,7 +44,7 @@ def without_chance(body: bytes) -> bytes:
 
 
 def is_database(body: bytes) -> bool:
-    """Return whether a file is a database of SQLite that has a page."""
+    """Return whether `body`, the content of a file, is an SQLite database with at least one page, so not empty."""
     return body.startswith(_DATABASE)
 
 

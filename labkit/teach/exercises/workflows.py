@@ -287,10 +287,10 @@ def _action(ask: Asker, workflow: Workflow, run: Run, number: int) -> tuple[list
 
 
 def _check(workflow: Workflow, run: Run, asked: Asked, action: Sequence[Plain]) -> None:
-    """Raise `Wrong` if the learner's `action` does not fit the journal, or the actions and answers in this process.
+    """Raise `Wrong` if the learner's `action` contradicts the journal, or what this process has done and received.
 
-    The action `stop` is also wrong if sending the message is not dangerous (see `_is_in_doubt`). `asked` has the number
-    and name of the step that the workflow wants to execute.
+    The action `stop` is also wrong if the receiver cannot accept the step's message twice (see `_is_in_doubt`). `asked`
+    has the number and name of the step that the workflow wants to execute.
     """
     number, name, reply = asked
     entries = [entry for entry in run.journal if entry.number == number]
