@@ -12,6 +12,9 @@ from labkit.crashtest.verdict import Coverage, Group, Result
 COUNTED = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
 """The kinds of runs that count toward the guarantee."""
 
+ABOUT, AT_LEAST, EXACT = "about ", "at least ", ""
+"""How sure the number of runs is: before the restarts have shown further crashes, then while more runs may follow."""
+
 Tell = Callable[[str, str], None]
 """Reports progress; its arguments are `run` or `done`, and a sentence on the run that begins or ended."""
 
@@ -55,8 +58,8 @@ class Ledger:
         self._numbers: dict[str, int] = {}
         """The running number of each run that has begun, by id; the run without a crash, number 1, is not listed."""
         self.total = 0
-        """The number of runs, including the one without a crash; an estimate unless `is_total_known`."""
-        self.is_total_known = False
+        """The number of runs, including the one without a crash; `sureness` says how sure this number is."""
+        self.sureness = ABOUT
         self._begun = time.monotonic()
 
     def is_over(self) -> bool:
@@ -64,17 +67,18 @@ class Ledger:
         return time.monotonic() - self._begun > self.budget
 
     def progress(self, job: Job) -> str:
-        """Return how far the test is, such as "run 3 of 20, about 95 s left"; at first there is no estimate."""
+        """Return how far the test is, such as "run 3 of at least 20, at least 95 s left"; at first without a time."""
         number = self._numbers.setdefault(job.id, len(self._numbers) + 2)
         total = max(self.total, number)
-        place = f"run {number} of {'' if self.is_total_known else 'about '}{total}"
+        place = f"run {number} of {self.sureness}{total}"
         # The run without a crash takes several times as long as others, because its reader is called at every effect.
         alike = [each.seconds for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)]
         if not alike:
             return place
         budget_left = max(self.budget - (time.monotonic() - self._begun), 0.0)
-        left = min(sum(alike) / len(alike) * (total - number + 1) / self.side_by_side, budget_left)
-        return f"{place}, about {left:.0f} s left"
+        left = sum(alike) / len(alike) * (total - number + 1) / self.side_by_side
+        time_left = f"{self.sureness or ABOUT}{left:.0f}" if left < budget_left else f"{ABOUT}{budget_left:.0f}"
+        return f"{place}, {time_left} s left"
 
     def plan(self, job: Job) -> None:
         """Count `job` as a planned run, unless it has a fault: runs with a fault do not count toward the guarantee."""

@@ -15,7 +15,7 @@ from pipeline_samples import PIPELINES, campaign_on, copied, expected, options, 
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
-from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
+from labkit.crashtest.blackbox.campaign import REPLACED, crash_test_pipeline, pipeline_campaign
 from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD, single_job, unread_job
 from labkit.crashtest.blackbox.points import QUICK, THEN
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
@@ -268,6 +268,15 @@ def test_a_reader_that_fails_until_the_restart_is_an_outage_and_no_loss() -> Non
     (note,) = (each for each in report.notes if OUTAGE in each)
     assert "JSONDecodeError" in note
     assert not violated(report)
+
+
+@pytest.mark.slow
+def test_rows_that_disappear_without_a_crash_are_not_judged_for_that() -> None:
+    Path("again.py").write_text("for rows in ('1', '1\\n2'):\n    open('out', 'w').write(rows)\n", encoding="utf-8")
+    read, reset = "cat out 2>/dev/null || true", "rm -f out"
+    report = crash_test_pipeline("python again.py", read_command=read, reset=reset, only=["exit"])
+    assert report.axes["aborted_read"] == Outcome.UNKNOWN
+    assert REPLACED in report.notes
 
 
 @pytest.mark.slow

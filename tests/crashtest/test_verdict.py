@@ -10,7 +10,7 @@ from crashtest_reports import flat, report_of
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.claim import Goal, Strength, claim
-from labkit.crashtest.ledger import Job, Ledger, silent, unknown
+from labkit.crashtest.ledger import AT_LEAST, EXACT, Job, Ledger, silent, unknown
 from labkit.crashtest.report import NOT_SEEN, WIDTH, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, judge_run
@@ -176,9 +176,11 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     ledger.total = 5
     ledger.results = [Result("healthy", "no crash", Group.HEALTHY, seconds=50.0)]
     assert ledger.progress(Job("a", "before a", Group.CRASH)) == "run 2 of about 5"
-    ledger.is_total_known = True
     ledger.results.append(Result("a", "before a", Group.CRASH, seconds=4.0))
+    ledger.sureness = EXACT
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
+    ledger.sureness = AT_LEAST  # more runs may follow, so the time may rise
+    assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of at least 5, at least 12 s left"
 
 
 def test_a_run_that_a_stop_interrupted_is_not_one_that_proved_nothing() -> None:
@@ -197,7 +199,7 @@ def test_a_run_that_a_stop_interrupted_is_not_one_that_proved_nothing() -> None:
 def test_runs_side_by_side_have_different_numbers_and_a_repeated_one_keeps_its_number() -> None:
     told: list[str] = []
     ledger = Ledger(900.0, lambda _what, text: told.append(text.partition(":")[0]))
-    ledger.total, ledger.is_total_known = 4, True
+    ledger.total, ledger.sureness = 4, EXACT
     for name in "abac":
         ledger.begin(Job(name, f"before {name}", Group.CRASH))
     assert told == ["run 2 of 4", "run 3 of 4", "run 2 of 4", "run 4 of 4"]

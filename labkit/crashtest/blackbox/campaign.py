@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.core.judge import Guarantee
+from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.blackbox.alike import alike
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose, diagnose_fault
@@ -80,7 +80,7 @@ from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines,
 from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.ledger import Job, Ledger, Tell, silent, unknown
+from labkit.crashtest.ledger import ABOUT, AT_LEAST, EXACT, Job, Ledger, Tell, silent, unknown
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
@@ -92,6 +92,7 @@ from labkit.host.syscalls.guarding import GuardLate
 from labkit.host.syscalls.support import supported
 
 LONGER = "--more: the rows of two runs without a crash count as right afterwards, and both runs may be wrong"
+REPLACED = "not judged: aborted_read, since rows disappear and come back even without a crash"
 ROUND = 20
 """The number of restarts from new states after which the test looks again for further new states."""
 IF_REFUTED = 40
@@ -669,7 +670,7 @@ class Campaign:
         more = self.most.pairs + self.most.directed + len(self.faults()) + self._at_the_end()
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
-        self.ledger.is_total_known = bool(self.settings.only)
+        self.ledger.sureness = EXACT if self.settings.only else ABOUT
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
@@ -710,7 +711,7 @@ class Campaign:
             yield jobs
             pairs = self.second_crashes()
             # A whole test goes on until no new state of the files is known, so nobody knows the number of its runs.
-            self.ledger.is_total_known = not self.most.states
+            self.ledger.sureness = AT_LEAST if self.most.states else EXACT
             self.ledger.total = 1 + self.ledger.planned + len(pairs) + self._at_the_end()
             yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
@@ -934,6 +935,7 @@ class Campaign:
             *(*outage_notes(self.results), *late_notes(self.results)),
             *(*harness.leftover_notes, *harness.lines.notes(), *self._notes_on_states()),
             *([LONGER] if settings.more else []),
+            *([REPLACED] if seen.replaces and summary.axes["aborted_read"] is Outcome.UNKNOWN else []),
             *([f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []),
         ]
         weakest = summary.weakest

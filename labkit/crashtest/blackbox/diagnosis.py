@@ -29,6 +29,7 @@ MARKER = _recipe("marker")
 OVERWRITE = _recipe("overwrite")
 AFTER = _recipe("after")
 FORGIVE = _recipe("forgive")
+COVERS = _recipe("covers")
 PLAIN = _recipe("plain")
 FINISH = _recipe("finish")
 SYNC = _recipe("sync")
@@ -296,7 +297,7 @@ def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
         return Diagnosis("replay not recognised", why, OVERWRITE)
     if (weakest.id == NEW_INPUT or weakest.id.startswith(GROWN)) and axis == "lost":
         why = f"a crash leaves a state in which new input is skipped: {weakest.because}"
-        return Diagnosis("new input is skipped", why, FORGIVE)
+        return Diagnosis("new input is skipped", why, COVERS)
     if weakest.id in QUERIES and axis == "lost":
         return _of_queries(weakest)
     return Diagnosis("identity", happened, MARKER)

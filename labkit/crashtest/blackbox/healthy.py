@@ -219,16 +219,13 @@ def _concluded(
         reasons.append(settings.unseen)
     if not (by_lines or sends or reasons or harness.endless):
         harness.late = 0.0
-    replacing = replaces(glances_taken)
-    if replacing:
-        notes = [*notes, "rows are replaced even without a crash, so a row that disappears later is no error"]
     return Healthy(
         run,
         tuple(effects),
         expectation,
         tuple(reasons),
         frozenset(showing(glances_taken, effects, harness.logs | settings.minor(effects))),
-        replacing,
+        replaces(glances_taken),
         (*notes, *_left_running(start, "the command left {} process(es) running when it ended; they were ended")),
         frozenset(each.name for number, each in enumerate(effects) if number in glances.overtakable),
         tuple(glances_taken),
