@@ -16,7 +16,7 @@ from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.campaign import Campaign, FinishedRun
 from labkit.crashtest.blackbox.execution import NEVER_REACHED
 from labkit.crashtest.blackbox.healthy import _check_started, _made_by_reader
-from labkit.crashtest.blackbox.points import EXIT, Point
+from labkit.crashtest.blackbox.points import EXIT, FIRST, WITHIN, Point
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.states import Change, Content
@@ -283,3 +283,16 @@ def test_a_batch_was_finished_if_the_files_were_those_at_its_end(
 
     running.settings = SimpleNamespace(immaterial=lambda _effects: (), batch_end=batch_end)
     assert running._was_finished(SimpleNamespace(starts=starts), NAMES[1]) is was_finished
+
+
+def test_the_run_before_a_harmful_cut_is_made_too() -> None:
+    """Else nothing shows whether the torn write alone does harm."""
+    running = campaign()
+    cut, other = f"{WITHIN}write a #1", f"{WITHIN}write b #1"
+    names = ["write a #1", cut, f"{cut}{FIRST}", "write b #1", other]
+    running.points = {name: Point(name, number, cut=int(WITHIN in name)) for number, name in enumerate(names)}
+    running.ledger.results = [Result(name, "", Group.CRASH, stuck="torn") for name in (cut, f"{cut}{FIRST}")]
+    running.ledger.results.append(Result(other, "", Group.CRASH))
+    assert [job.id for job in running._before_cuts()] == ["write a #1"]
+    running.ledger.results.append(Result("write a #1", "", Group.CRASH))
+    assert running._before_cuts() == []

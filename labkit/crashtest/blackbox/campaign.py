@@ -264,8 +264,9 @@ class Campaign:
         """Return the runs to make with a second crash in a recovery, a crash loop, or a plain start after a recovery.
 
         Call this when the runs with one crash are over, because they show what restarts do. With `every`, the list has
-        all *directed* second crashes (see `Recoveries.directed`), otherwise a limited number of them. With the user's
-        option `--since`, the list has only second crashes and crash loops at changed lines of Python.
+        all *directed* second crashes (see `Recoveries.directed`), otherwise a limited number of them, and first the
+        runs of `_before_cuts`. With the user's option `--since`, the list has only second crashes and crash loops at
+        changed lines of Python.
         """
         recoveries = self.recoveries()
         most = self.most
@@ -287,7 +288,18 @@ class Campaign:
         later = map(later_job, ended[: self.most.ended])
         if not every:
             unread, late = unread[: self.most.unread], late[: self.most.late]
-        return [*map(crashes_job, chosen), *loops, *later, *unread, *late]
+        first = [] if every else self._before_cuts()
+        return [*first, *map(crashes_job, chosen), *loops, *later, *unread, *late]
+
+    def _before_cuts(self) -> list[Job]:
+        """Return a run with a crash just before each write that did harm when a crash cut it, unless one was made.
+
+        If the crash before the write does no harm, the harm comes from the torn write alone.
+        """
+        made = {each.id for each in self.results}
+        cuts = [self.points[each.id] for each in self.results if each.violated and each.id in self.points]
+        whole = dict.fromkeys(point.effect for point in cuts if point.cut)
+        return [single_job(self.points[name]) for name in whole if name not in made]
 
     def _altered_by_reader(self) -> list[Crashes]:
         """Return the crashes of each run whose last crash is the first one after which the reader changed files."""
