@@ -139,7 +139,7 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     """Kill a real Spark job at a sample of its durable writes, as `labkit crashtest FILE:NAME --quick` does.
 
     `subject` is `FILE:NAME`, as `lab.save_sink` returns it, and `options` are those of the command line. The test
-    takes two to three minutes. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed only there, which
+    takes one or two minutes. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed only there, which
     takes half a minute and can reveal a defect but proves no guarantee. If Java is missing, or the sink is not
     written yet, a card says that nothing was tested. Raises `InvalidInput` if the subject or an option cannot be
     used.

@@ -413,7 +413,7 @@ lab.check("14-table")
 # 14-table: not attempted (8 points); lab.hint("14-table") gives a hint.
 
 # %% tags=["check"]
-lab.crash_test(lab.save_sink(write_batch, "my_table.py"))  # two to three minutes, when your sink is written
+lab.crash_test(lab.save_sink(write_batch, "my_table.py"))  # one or two minutes, when your sink is written
 
 # %% tags=["exercise"]
 # exercise 14-report
