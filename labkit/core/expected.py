@@ -108,7 +108,7 @@ class ExpectedRecords:
     def facts(self, index: int) -> tuple[int, int, int, bool]:
         """Return a record's value, its key's number, its planned batch's number, and whether the record has an effect.
 
-        The number is -1 if the record is in no planned batch. An effect is a row that was read and not aborted.
+        The batch's number is -1 if the record is in no planned batch. An effect is a row that was read and not aborted.
         """
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect

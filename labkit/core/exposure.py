@@ -216,7 +216,7 @@ class _Place(NamedTuple):
 class _Key(ABC):
     """The rows of one key that a reader sees now, and how long the key's values have been wrong or hidden so far.
 
-    In the methods, `place` is the position of a row's record among the records of the key; -1 if no record fits.
+    In the methods, `place` says which of the key's expected records a row shows, counted from 0; -1 if it shows none.
     """
 
     due: int = 0

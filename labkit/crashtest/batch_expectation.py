@@ -30,7 +30,8 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
     """Return what a sink's store must contain: the input of its query, in the form that the user's reader returns.
 
     labkit recognises the form from `read`, the rows that the reader returned after a run without a crash. Raises
-    `InvalidInput` if the rows in `read` have no ids, unless they are pairs (key, sum of the key's amounts).
+    `InvalidInput` if the rows in `read` have no ids, unless they are pairs (key, sum of the key's amounts) and labkit
+    generated the input.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):

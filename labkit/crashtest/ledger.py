@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from labkit.core.judge import Guarantee
 from labkit.crashtest.verdict import Coverage, Group, Result
 
-COUNTED = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
-"""The kinds of runs that count toward the guarantee."""
+COUNTED = {each for each in Group if not each.is_apart} - {Group.HEALTHY, Group.SEEING}
+"""The kinds of runs that count toward the guarantee, except the run without a crash."""
 
 ABOUT, AT_LEAST, EXACT = "about ", "at least ", ""
 """How sure the number of runs is: before the restarts have shown further crashes, then while more runs may follow."""
@@ -62,6 +62,11 @@ class Ledger:
         self.sureness = ABOUT
         self._begun = time.monotonic()
 
+    @property
+    def begun(self) -> int:
+        """The number of runs that have begun, of every kind, besides the run without a crash."""
+        return len(self._numbers)
+
     def is_over(self) -> bool:
         """Return whether the time budget is used up."""
         return time.monotonic() - self._begun > self.budget
@@ -81,8 +86,8 @@ class Ledger:
         return f"{place}, {time_left} s left"
 
     def plan(self, job: Job) -> None:
-        """Count `job` as a planned run, unless it has a fault: runs with a fault do not count toward the guarantee."""
-        self.planned += job.group is not Group.FAULT
+        """Count `job` as a planned run if it counts toward the guarantee."""
+        self.planned += job.group in COUNTED
 
     def forget_unmade(self) -> None:
         """Count as planned only the runs that have a result, because the test was stopped."""

@@ -199,7 +199,7 @@ def row_counts(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -
 
     Each key of the Counter is a record whose offset is the row's id, or -1 for a row without an id. `shape` is the form
     of the rows. If the reader returned sums (`Shape.SUMS`), the Counter says how often each input row in `expected` was
-    added to its sum. If these rows do not explain the whole sum, the rest of it becomes a record with the offset -1.
+    added to a sum. A remainder that no input row explains is counted as a record with the offset -1.
     """
     if shape is Shape.SUMS:
         return _digits(seen, expected)

@@ -138,10 +138,10 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Mark the exercise whose cell ended the second run as failed, and return the other exercises in `asked`.
+        """Mark the exercise whose cell broke off the notebook's second run as failed; return the others in `asked`.
 
-        The index of this cell is added to `without`, the indices of the cells that are not run. If no single cell ended
-        the run, all exercises in `asked` are marked as failed, and the result is empty.
+        The index of this cell is added to `without`, the indices of the cells that are not run. If no single cell broke
+        the run off, all exercises in `asked` are marked as failed, and the result is empty.
         """
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:

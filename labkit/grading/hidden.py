@@ -221,7 +221,10 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return about 600 words. Some words and counts give the same text when joined: *a1* and 1, or *a* and 11."""
+    """Return about 600 words, some of which collide if an answer joins a word and its count without a separator.
+
+    For example, *a1* counted once and *a* counted 11 times both give *a11*.
+    """
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
     return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=590))

@@ -162,7 +162,7 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
         points = math.nan
     if not 0 <= points <= _MOST_POINTS:
         raise InvalidInput(
-            f"{row.place}: the points are {written}; write a number from 0 to {_MOST_POINTS:g}, or excused."
+            f"{row.place}: the points are {written!r}; write a number from 0 to {_MOST_POINTS:g} or 'excused'."
         )
     return points, bonus
 

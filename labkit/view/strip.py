@@ -41,7 +41,7 @@ class Strip(Shown):
 
     @property
     def notes(self) -> list[str]:
-        """The sentences below the picture, for example on the marked crash."""
+        """The sentences below the picture, for example one about the marked crash."""
         notes = [OF_ANY if self.strategy is None else OF_ONE]
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")

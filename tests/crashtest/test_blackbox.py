@@ -399,6 +399,19 @@ def test_the_effect_before_a_cut_write_is_not_blamed(harm: str) -> None:
     assert "one step" not in why
 
 
+def test_harm_that_begins_within_a_write_does_not_begin_before_it() -> None:
+    """A crash before the write was tried and did no harm; the line of the write is the first that matters."""
+    one, other, last = (Line("job.py", number, "put") for number in (1, 2, 3))
+    before = Point("write out #2", 2, "write out #1", other, one)
+    cut = Point("within write out #2", 3, "write out #1", other, one, 7)
+    after = Point("rename done #1", 4, "write out #2", last, other)
+    runs = [result(before.name, *GOOD), result(cut.name, *FEWER), result(after.name, *FEWER)]
+    found = summarise(runs, Coverage(3, 0, 3, 3))
+    why = diagnose(found, {each.name: each for each in (before, cut, after)}).why
+    assert "within [write out #2 (job.py:2 in put)] or later, up to [rename done #1 (job.py:3 in put)]" in why
+    assert "write out #1" not in why
+
+
 @pytest.mark.parametrize(
     ("opening", "closing", "harm", "recipe"),
     [("create out #1", "write out #1", FEWER, STEP), ("send h:1 POST #1", "rename pos #1", TWICE, SERVER)],

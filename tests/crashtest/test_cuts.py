@@ -117,6 +117,10 @@ def test_a_short_test_also_cuts_a_write_and_best_in_the_last_row() -> None:
     # The same name beside no database is that of a file of the program's own.
     own = [each.name for each in choose(journal[:-1], (), 3, {"log"}, with_cut=True) if each.cut]
     assert own == ["within write db-journal #1, last page"]
+    # So is a text beside a file of that name.
+    text = [*effects[:4], effect("db-wal", offset=4, size=len(rows), content=rows), effect("db")]
+    [cut_of_text] = [each.name for each in choose(text, (), 3, with_cut=True) if each.cut]
+    assert cut_of_text == "within write db-wal #1, in the last row"
     # A cut of SQLite's journal does not take the place of another one.
     many = [effect(f"out-{number}", offset=4, size=len(rows), content=rows) for number in (1, 2)]
     both = [effect("db-journal", size=3 * PAGE, offset=1), effect("db"), *many]

@@ -226,6 +226,22 @@ def test_a_large_run_reads_only_some_lines_and_guesses_none(tmp_path: Path) -> N
         assert found.count(None) > 150
 
 
+def test_a_large_run_of_writes_alone_guesses_no_line(tmp_path: Path) -> None:
+    """The first write that is read after a gap is not the first of its series, so it tells nothing of the next ones."""
+    for turn in (101, 130, 199):
+        at = [0]
+
+        def where(_thread: int, _process: int, at: list[int] = at, turn: int = turn) -> Line:
+            return Line("job.py", 3 if at[0] < turn else 4, "put")
+
+        known, found = lines.Lines(where, is_large=True), []
+        call = Call(1, os.getpid(), os.getpid(), CallKind.WRITE, "", "", "", 0, 0.0)
+        for at[0] in range(300):
+            found.append(known.added(Effect(call, "rows", at[0]), tmp_path).line)
+        assert all(line is None or line.number == (3 if number < turn else 4) for number, line in enumerate(found))
+        assert len(list(filter(None, found))) < 120
+
+
 def test_a_line_knows_the_lines_that_called_its_function(tmp_path: Path) -> None:
     """At most a few, and none of a library: pathlib opens the file here."""
     job = ["from pathlib import Path", "def put(name):", "    Path(name).touch()", "def deep(n):"]

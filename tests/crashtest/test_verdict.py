@@ -183,6 +183,15 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of at least 5, at least 12 s left"
 
 
+def test_only_runs_that_count_toward_the_guarantee_are_counted() -> None:
+    ledger = Ledger(900.0, silent)
+    for group in (Group.CRASH, Group.CONDITION, Group.FAULT, Group.IDENTITY):
+        ledger.plan(Job(group, "", group))
+        ledger.keep(Result(group, "", group))
+    coverage = ledger.coverage((), (), 1)
+    assert (coverage.hit, coverage.planned) == (2, 2)
+
+
 def test_a_run_that_a_stop_interrupted_is_not_one_that_proved_nothing() -> None:
     ledger = Ledger(900.0, silent)
     jobs = [Job(f"{number}", "", Group.CRASH) for number in range(3)]

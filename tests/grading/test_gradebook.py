@@ -313,12 +313,12 @@ def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None
     [
         ("student,exercise\nada,01-why\n", "no column points"),
         ("student,exercise,points\nada,01-wyh,2\n", "line 2: 01-wyh is not an exercise"),
-        ("student,exercise,points\nada,01-why,two\n", r"line 2: .*two; write a number"),
-        ("student,exercise,points\nada,01-why,-1\n", r"line 2: .*-1; write"),
-        ("student,exercise,points\nada,01-why,nan\n", "line 2: .*nan; write"),
+        ("student,exercise,points\nada,01-why,two\n", r"line 2: .*two'; write a number"),
+        ("student,exercise,points\nada,01-why,-1\n", r"line 2: .*-1'; write"),
+        ("student,exercise,points\nada,01-why,nan\n", "line 2: .*nan'; write"),
         ("student,exercise,points\n,01-why,2\n", "line 2: the column student is empty"),
         ("student,exercise,points\nada,01-why,20\n", "line 2: 20 points, but 01-why has at most 2; .*20 bonus"),
-        ("student,exercise,points\nada,01-why,bonus\n", "line 2: .*bonus; write a number"),
+        ("student,exercise,points\nada,01-why,bonus\n", "line 2: .*bonus'; write a number"),
         ("student,exercise,points\nada,01_sample,2\n", "line 2: 01_sample is a whole notebook, and the only marks"),
     ],
 )

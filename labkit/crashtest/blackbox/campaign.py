@@ -687,7 +687,7 @@ class Campaign:
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Raise the time budget, if necessary, so that there is time for all of `jobs`; return `jobs` unchanged."""
-        self._allow(self.ledger.planned + len(jobs))
+        self._allow(self.ledger.begun + len(jobs))
         return jobs
 
     def _at_the_end(self) -> int:
@@ -724,7 +724,7 @@ class Campaign:
             pairs = self.second_crashes()
             # A whole test goes on until no new state of the files is known, so nobody knows the number of its runs.
             self.ledger.sureness = AT_LEAST if self.most.states else EXACT
-            self.ledger.total = 1 + self.ledger.planned + len(pairs) + self._at_the_end()
+            self.ledger.total = 1 + self.ledger.begun + len(pairs) + self._at_the_end()
             yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
             for job in several:
@@ -775,7 +775,7 @@ class Campaign:
                 limits = {unread: min(most, IF_REFUTED) for unread, most in limits.items()}
             left = {unread: max(most - made[unread], 0) for unread, most in limits.items()}
             jobs = {unread: self.new_states(unread=unread)[:most] for unread, most in left.items()}
-            self.ledger.total = max(self.ledger.total, 1 + self.ledger.planned + sum(map(len, jobs.values())))
+            self.ledger.total = max(self.ledger.total, 1 + self.ledger.begun + sum(map(len, jobs.values())))
             several = [*jobs[True][:ROUND], *jobs[False][:ROUND]]
             if not several:
                 return
@@ -947,6 +947,7 @@ class Campaign:
             *(*outage_notes(self.results), *late_notes(self.results)),
             *(*harness.leftover_notes, *harness.lines.notes(), *self._notes_on_states()),
             *([LONGER] if settings.more else []),
+            *(f"{each.title}: {note}" for each in self.results if each.group is Group.LARGE for note in each.notes),
             *([REPLACED] if seen.replaces and summary.axes["aborted_read"] is Outcome.UNKNOWN else []),
             *([f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []),
         ]

@@ -59,8 +59,8 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
     def there(path: Path, option: str) -> Path:
         if not path.is_relative_to(settings.folder):
             raise Shared(
-                f"{option} {path} lies outside of the pipeline's folder {settings.folder}, so runs in copies of that "
-                "folder would share it"
+                f"{option} {path} lies outside of the pipeline's folder {settings.folder}; each run would get a copy "
+                "of that folder, but all runs would share this path"
             )
         return folder / path.relative_to(settings.folder)
 

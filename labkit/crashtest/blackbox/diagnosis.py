@@ -133,7 +133,9 @@ class Stretch(NamedTuple):
         return f"within [{name}]" if self.first.cut else f"after [{self.opened or 'the start'}]"
 
     def __str__(self) -> str:
-        return self.begun if self.are_cuts else f"between [{self.opened or 'the start'}] and [{self.last.place}]"
+        if self.first.cut:
+            return self.begun if self.are_cuts else f"{self.begun} or later, up to [{self.last.place}],"
+        return f"between [{self.opened or 'the start'}] and [{self.last.place}]"
 
 
 def diagnose(
@@ -387,7 +389,7 @@ def _in_one_file(window: Stretch, file: str) -> Diagnosis:
 def _apart(window: Stretch) -> str:
     if window.are_cuts:
         return f"a crash {window} does harm"
-    one, other, both = window.first.line_before, window.last.line, ""
+    one, other, both = window.first.line if window.first.cut else window.first.line_before, window.last.line, ""
     if one is not None and other is not None and one.stack[0] == other.stack[0]:
         callers = next((pair for pair in zip(one.stack, other.stack, strict=False) if pair[0] != pair[1]), ())
         is_clear = len({Path(file).name for file, _ in callers}) == len({file for file, _ in callers})

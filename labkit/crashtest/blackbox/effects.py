@@ -254,7 +254,7 @@ class Namer:
                 inside = str(Path(path).relative_to(folder))
                 label = self._labels[folder]
                 if label and folder != self._unnamed:
-                    return f"{label}/{inside}"
+                    return str(Path(label, inside))
                 others = (each for other, each in self._labels.items() if each and other != folder / each)
                 # Else a file in a subfolder would have the name of a file in another watched folder.
                 return f"./{inside}" if any(f"{inside}/".startswith(f"{each}/") for each in others) else inside

@@ -82,10 +82,10 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """The form in which `labkit.core.judge` receives the rows: totals as single rows, other rows unchanged.
+        """The form in which `labkit.core.judge` receives the rows that the reader returned.
 
-        The judge cannot compare totals, so `seen` translates them: a total that is too small becomes a missing row, and
-        one that is too large becomes a row that appears twice.
+        The judge cannot compare totals, so it receives each total as a row, which `seen` makes: the row is missing if
+        the total is too small, and appears twice if the total is too large. Other rows stay as they are.
         """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 

@@ -175,7 +175,7 @@ def healthy(harness: Harness) -> Healthy:
     if run.unknown:
         raise InvalidInput(
             f"{harness.settings.read_option}: after the first run, in which nothing crashes, the rows could not be "
-            f"read reliably: {run.unknown.rstrip('.')}; repair the reader and test again."
+            f"read reliably: {run.unknown.rstrip('.')}."
         )
     values = run.values
     if not values:

@@ -92,7 +92,7 @@ class Lines:
         else:
             line = self._read_some(effect, folder)
         self._known[effect.name] = line
-        if self._is_large and line is None:
+        if self._is_large and (line is None or (before is None and effect.kind in _IN_SERIES)):
             self._at.pop(call.pid, None)  # a series without a beginning would be taken for any other one
         elif before is None or effect.kind not in _IN_SERIES:
             self._at[call.pid] = self._begun.setdefault((shape, line), _Series(line))

@@ -172,7 +172,10 @@ class Point(NamedTuple):
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether a changed line of Python makes, or leads to, the system call before or after this point."""
+        """Return whether a changed line of Python makes, or leads to, the system call before or after this point.
+
+        A line leads to a call if it is one of the nearest `MOST_CALLERS` callers of the line that makes the call.
+        """
         lines = [line for line in (self.line, self.line_before) if line]
         return any(changed.include(*place) for line in lines for place in line.stack)
 
@@ -308,7 +311,8 @@ def choose(
 
     With `with_cut`, one more point is chosen if none of the others cuts a write: the most important point within the
     last row of a text, which shows whether the program appends to a torn row, or else within another write. Writes to
-    SQLite's journals and write-ahead logs do not count, because SQLite withstands a cut there.
+    unimportant files do not count, and neither do those to SQLite's journals and write-ahead logs, because SQLite
+    withstands a cut there.
     """
     ranking = Importance(effects, families(effects, shown), last)
     ordered = one_of_each(ranking.ordered(points(effects, syncs=syncs, within=not syncs)), alike)
@@ -393,9 +397,10 @@ class Importance:
 
     def may_harm(self, cut: Point) -> bool:
         """Return whether the file whose write is cut at this point is important, and no log of a database of SQLite."""
-        where = self._effects[cut.effect].where
-        databases = {each.where for each in self._effects.values()}
-        is_log = any(where.endswith(log) and where.removesuffix(log) in databases for log in (JOURNAL, LOG))
+        effect = self._effects[cut.effect]
+        where, files = effect.where, {each.where for each in self._effects.values()}
+        is_named_so = any(where.endswith(log) and where.removesuffix(log) in files for log in (JOURNAL, LOG))
+        is_log = is_named_so and not _row_ends(effect.call.content)  # SQLite's logs are never text
         return not self._is_last(cut) and not is_log
 
     def _is_last(self, point: Point) -> bool:

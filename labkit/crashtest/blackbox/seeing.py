@@ -118,8 +118,8 @@ def doubts(
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
     `unseen` maps the name of each call that the test could not follow to the list of its files. `logs` are the paths
-    (with placeholders for numbers and ids) of files that nobody reads. With `by_lines`, the test watched lines of
-    Python instead of system calls.
+    (with placeholders for numbers and ids) of files that neither the pipeline nor the reader reads. With `by_lines`,
+    the test watched lines of Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     # Calls that the test cannot follow come first, because they may be the cause of the other reasons.

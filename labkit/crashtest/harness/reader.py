@@ -288,7 +288,8 @@ def _rows(returned: Any, where: str) -> list[Any]:
         except (TypeError, ValueError) as error:
             raise _Refused(f"{where} returned a value that is not a row ({error}); {remedy}.") from None
         if len(rows) > MOST_ROWS:
-            raise _Refused(f"{where} returned more than {MOST_ROWS} rows; return only those of the tested store.")
+            less = "return only rows that this test wrote, or give it less input"
+            raise _Refused(f"{where} returned more than {MOST_ROWS} rows; {less}.")
     return rows
 
 

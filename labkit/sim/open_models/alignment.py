@@ -61,7 +61,7 @@ class OpenAlignment(Barriers, ChoiceModel):
         ended = [into for into, number in enumerate(operator.at) if number == ENDED]
         return len(operator.inputs), inputs_at_barrier(operator), ended
 
-    def into(self, action: Action) -> int:
+    def input_of(self, action: Action) -> int:
         """Return the index of the input from which the task reads in this action."""
         return self._channels[action.which][1]
 

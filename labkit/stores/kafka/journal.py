@@ -93,7 +93,7 @@ class Journal:
         """Return inode and modification time (ns) of the transaction's file `NAME.open`; None if the file is missing.
 
         A writer compares the result with the pair from its own `begin`. If the two differ, the writer's transaction was
-        aborted, and another transaction has the same name now.
+        aborted; if the result is not None, another transaction has the same name now.
         """
         try:
             status = self._path(handle, OPEN).stat()

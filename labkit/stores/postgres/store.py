@@ -50,7 +50,10 @@ class PostgresStore:
         yield from map(_observed, self._read(names.HISTORY))
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`; `tell` gets the server's times of each write and right before each commit."""
+        """Yield the rows of `history`; `tell` gets the times of each row's write, and just before its commit.
+
+        Both times are by the server's clock.
+        """
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()

@@ -26,7 +26,7 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
     reads, copies = _decided(ask, *question)
     if copies and at_barrier:
         return action.name == "snapshot"
-    return action.name != "snapshot" and open_model.into(action) in reads
+    return action.name != "snapshot" and open_model.input_of(action) in reads
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:

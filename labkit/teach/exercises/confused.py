@@ -113,8 +113,9 @@ DIGITS = ((1, 10), (12, 120), (12, 21), (123, 1_234), (12, 123), (12, 312), (5, 
 
 
 def counts_apart(count: int) -> tuple[tuple[int, int], ...]:
-    """Return pairs of different counts that become equal if a learner's function divides, cuts, caps or rounds them.
+    """Return pairs of different counts that a learner's function may confuse.
 
-    Some pairs contain `count`, which must be below 1,000.
+    For example, two counts become equal if it divides them, drops their last digits, limits them to a maximum or rounds
+    them. In some pairs, one of the two is `count`, which must be below 1,000.
     """
     return (*((count, count + difference) for difference in APART), *NEIGHBOURS, *DIGITS)

@@ -328,7 +328,7 @@ def _check_refusal(asked: Asked, other: str | None, kind: str) -> None:
         )
     if kind != "refuse":
         raise Wrong(
-            f"{reply}, although number {number} of the journal is the step {other}, not {name}.",
+            f"{reply}, although entry {number} of the journal belongs to the step {other}, not to {name}.",
             "The journal belongs to another version of the workflow, so the engine refuses it.",
             "The engine goes on although the journal belongs to another version of the workflow.",
         )

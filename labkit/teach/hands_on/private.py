@@ -47,7 +47,7 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
 
 
 class Client(Protocol):
-    """A client of a server for experiments by hand; `clean` removes the tables or topics that the client created."""
+    """Connects a learner's experiments to a server; `clean` removes the tables or topics that the client created."""
 
     def clean(self) -> None:
         """Remove everything that this client created on its server."""

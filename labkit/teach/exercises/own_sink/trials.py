@@ -143,7 +143,7 @@ class StoreProcess:
 
     @property
     def is_there(self) -> bool:
-        """Whether the process still runs; False after `kill`."""
+        """Whether `kill` has not been called yet; the process may have ended by itself."""
         return self._connection.fileno() >= 0
 
     def ask(self, *request: Plain) -> list[Any]:
