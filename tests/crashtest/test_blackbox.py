@@ -17,6 +17,7 @@ from labkit.crashtest.blackbox.campaign import Campaign, Further
 from labkit.crashtest.blackbox.diagnosis import (
     AFTER,
     AGAIN,
+    COVERS,
     EITHER,
     FLUSH,
     FORGIVE,
@@ -38,6 +39,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
+from labkit.crashtest.blackbox.jobs import GROWN, NEW_INPUT
 from labkit.crashtest.blackbox.points import (
     EXIT,
     Crashes,
@@ -479,6 +481,8 @@ def test_where_only_some_crashes_remove_rows_the_repair_also_helps_the_others() 
         ("retry", Group.RETRY, {"seen": TWICE}, True, "attempts", OVERWRITE),
         ("retry", Group.RETRY, {"seen": FEWER}, True, "attempts", AFTER),
         ("retry", Group.RETRY, {"stuck": "it ended with exit code 1"}, True, "stuck on the replay", FORGIVE),
+        (NEW_INPUT, Group.IDENTITY, {"seen": FEWER}, True, "new input is skipped", COVERS),
+        (f"{GROWN}x", Group.IDENTITY, {"seen": FEWER}, True, "new input is skipped", COVERS),
     ],
 )
 def test_the_diagnosis_names_no_cause_that_the_run_did_not_have(
@@ -547,6 +551,7 @@ def test_a_subfolder_has_another_name_than_a_watched_folder() -> None:
     namer = Namer([Path("/job"), Path("/elsewhere/orders")], unnamed=Path("/job"))
     paths = ("/job/orders/x", "/elsewhere/orders/x", "/job/orders", "/job/orders-2/x")
     assert [namer.file(path) for path in paths] == ["./orders/x", "orders/x", "./orders", "orders-2/x"]
+    assert namer.file("/elsewhere/orders") == "orders"
     inside = Namer([Path("/job"), Path("/job/orders")], unnamed=Path("/job"))
     assert inside.file("/job/orders/x") == "orders/x"  # this is the watched folder itself
     ignoring = Namer([Path("/job"), Path("/elsewhere/orders")], ["orders/*"], unnamed=Path("/job"))

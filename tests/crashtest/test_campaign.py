@@ -15,7 +15,8 @@ from labkit.core.judge import Guarantee
 from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.campaign import Campaign, FinishedRun
 from labkit.crashtest.blackbox.execution import NEVER_REACHED
-from labkit.crashtest.blackbox.healthy import _check_started, _made_by_reader
+from labkit.crashtest.blackbox.expectation import expect
+from labkit.crashtest.blackbox.healthy import Healthy, _check_started, _made_by_reader
 from labkit.crashtest.blackbox.points import EXIT, FIRST, WITHIN, Point
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import pipeline_settings
@@ -296,5 +297,25 @@ def test_the_run_before_a_harmful_cut_is_made_too() -> None:
     running.ledger.results = [Result(name, "", Group.CRASH, stuck="torn") for name in (cut, f"{cut}{FIRST}")]
     running.ledger.results.append(Result(other, "", Group.CRASH))
     assert [job.id for job in running._before_cuts()] == ["write a #1"]
+    running.recoveries = lambda: SimpleNamespace(
+        pairs=lambda *_: ((), frozenset(), frozenset()), loops=lambda _most: [], ended_otherwise=list
+    )
+    running._healthy = SimpleNamespace(effects=(), overtakable=(), showing=())
+    running.harness.endless, running.harness.logs = False, frozenset()
+    running._overtaken = list
+    assert [job.id for job in running.second_crashes()] == ["write a #1"]
+    assert running.second_crashes(every=True) == []
     running.ledger.results.append(Result("write a #1", "", Group.CRASH))
     assert running._before_cuts() == []
+
+
+def test_the_report_says_what_a_run_with_a_large_batch_did_not_see(tmp_path: Path) -> None:
+    running = campaign()
+    outside, kept = SimpleNamespace(states={}, notes=list), SimpleNamespace(notes=list)
+    running.harness = SimpleNamespace(outside=outside, logs=frozenset(), leftover_notes=[], lines=kept)
+    run = PipelineRun("healthy", "", tmp_path)
+    running._healthy = Healthy(run, (), expect([1], [1]), (), frozenset(), False, ())
+    running.ledger.results = [Result("large", "a batch of 3000 rows", Group.LARGE, notes=("the reader was slow",))]
+    running.ledger.results.append(Result("a", "before a", Group.CRASH, notes=("once more",)))
+    assert [each for each in running.report().notes if "slow" in each] == ["a batch of 3000 rows: the reader was slow"]
+    assert not any("once more" in each for each in running.report().notes)

@@ -181,6 +181,8 @@ def test_the_time_left_is_estimated_from_runs_with_a_crash_alone() -> None:
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of 5, about 12 s left"
     ledger.sureness = AT_LEAST  # more runs may follow, so the time may rise
     assert ledger.progress(Job("b", "before b", Group.CRASH)) == "run 3 of at least 5, at least 12 s left"
+    ledger.budget = 10.0  # no run begins after that
+    assert ledger.progress(Job("b", "before b", Group.CRASH)).startswith("run 3 of at least 5, about ")
 
 
 def test_only_runs_that_count_toward_the_guarantee_are_counted() -> None:
