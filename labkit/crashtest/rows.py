@@ -169,7 +169,8 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput(
-                "the reader's rows have no id; return (id, ...) rows or, without --rows, (key, sum of amounts) rows."
+                "the reader's rows have no id; return rows (id, ...), or leave out --rows and return rows (key, sum of "
+                "amounts)."
             )
         if len(rows.batches) > 1 and _sums(seen) == Counter(record.key for record in rows.expected()):
             raise InvalidInput(

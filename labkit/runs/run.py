@@ -89,11 +89,12 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Return whether the server for the socket source may send lines now, so that all of them are in one batch.
+        """Return whether the socket server may send the driver's lines now; if it does, they all fall into one batch.
 
         The first driver begins with an empty batch. It gets its lines afterwards, halfway between two planning times. A
-        later driver first repeats the killed driver's batch. It needs its lines before it plans the next batch: without
-        lines, a source has an offset below 0, and Spark would stop with "Offsets committed out of order".
+        later driver first repeats the killed driver's batch. Its own lines must come before it plans the next batch: a
+        restarted source without any line has an offset below 0, and Spark would stop with "Offsets committed out of
+        order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()

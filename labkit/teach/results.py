@@ -198,8 +198,8 @@ class Search:
         near = nearest_to(model, claim, self.exploration.unique_states)
         if near is None:
             raise InvalidInput(
-                f"The search was too short to show a run that comes near {claim}, because it reached neither such a "
-                "state nor the end of a run; increase max_states in lab.explore()."
+                f"The search was too short to show a run that comes near {claim}: it reached neither a state that the "
+                "claim is about, nor the end of a run; increase max_states in lab.explore()."
             )
         return near
 

@@ -130,7 +130,7 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Shut the broker down cleanly.
 
-        Raises `ServiceUnavailable` if labkit has to kill the broker. A broker created as `tethered` is always killed.
+        Raises `ServiceUnavailable` if labkit has to kill it instead; this is always so if it was created as `tethered`.
         """
         pid = running_pid(self.status(), "Kafka broker", "stop")
         with durable.locked(self.folder):

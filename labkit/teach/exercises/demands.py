@@ -147,7 +147,10 @@ def _names_alike(variant: Variant) -> Iterator[Told]:
 
 
 def _read_of(names: Sequence[str], aborted: Sequence[str], simpler: Iterable[Told] = ()) -> Told:
-    """Return a case in which the reader has read a row of each transaction in `names` that is not in `aborted`."""
+    """Return a right case: the reader has read one row of each transaction in `names`, except those in `aborted`.
+
+    `simpler` are smaller cases; if the learner's answer is wrong in one of these, that one is shown instead.
+    """
     others = ("open", "prepared", "committed")
     ends: dict[str, Plain] = {
         name: "aborted" if name in aborted else others[place % 3] for place, name in enumerate(names)
