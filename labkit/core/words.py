@@ -9,7 +9,7 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """Return the end of a message about the unknown name `text`: `did you mean 'x'?`, or `choose one of` all `names`."""
+    """Return the end of a message about the unknown name `text`: `did you mean 'x'?`, or all `names`."""
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
