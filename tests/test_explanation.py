@@ -216,7 +216,7 @@ def test_the_whole_sentence():
         ": the reading 'x' finds only a part of batch 0, with offset 0 ('hello' = 1) and without offset 1 ('world' = 1)"
     )
     found = explain(HELLO, History((wrote(0, value=5),), False, PLANNED))
-    assert found.because.startswith("no failure-free run starts like this one: offset 0 ('hello' = 5), ")
+    assert found.because.startswith("no failure-free run looks like this one: offset 0 ('hello' = 5), ")
 
 
 def test_an_upsert_that_comes_back_is_named_with_what_was_there():

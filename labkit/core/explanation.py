@@ -89,7 +89,7 @@ class Explanation:
         if self.exists is Outcome.HOLDS:
             drew = f", if the outcomes are {self._drew()}" if self.drawn else ""
             return f"a failure-free run gives the same observations{drew}"
-        begun = "no failure-free run starts like this one"
+        begun = "no failure-free run looks like this one"
         if self.rows:
             rows = "the first row" if self.rows == 1 else f"the first {self.rows} rows"
             begun = f"a failure-free run gives {rows}, but none continues like this one"

@@ -483,6 +483,8 @@ def test_where_only_some_crashes_remove_rows_the_repair_also_helps_the_others() 
         ("retry", Group.RETRY, {"stuck": "it ended with exit code 1"}, True, "stuck on the replay", FORGIVE),
         (NEW_INPUT, Group.IDENTITY, {"seen": FEWER}, True, "new input is skipped", COVERS),
         (f"{GROWN}x", Group.IDENTITY, {"seen": FEWER}, True, "new input is skipped", COVERS),
+        (f"{GROWN}x", Group.IDENTITY, {"seen": TWICE}, True, "old input is repeated", COVERS),
+        (f"{GROWN}x then y", Group.PAIR, {"seen": TWICE}, True, "recovery", AGAIN),
     ],
 )
 def test_the_diagnosis_names_no_cause_that_the_run_did_not_have(
@@ -494,6 +496,7 @@ def test_the_diagnosis_names_no_cause_that_the_run_did_not_have(
     assert (diagnosis.code, diagnosis.recipe) == (code, recipe)
     assert ("first attempt remain" in diagnosis.why) == (recipe is OVERWRITE)
     assert ("in parts" in diagnosis.why) == (recipe is MARKER)
+    assert ("new input came after the first" in diagnosis.why) == (recipe is AGAIN)
 
 
 def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:

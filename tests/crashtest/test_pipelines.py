@@ -16,7 +16,7 @@ from pipeline_samples import PIPELINES, campaign_on, copied, expected, options, 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import REPLACED, crash_test_pipeline, pipeline_campaign
-from labkit.crashtest.blackbox.jobs import LATE, LATER, UNREAD, single_job, unread_job
+from labkit.crashtest.blackbox.jobs import GROWN, LATE, LATER, UNREAD, grown_input_job, single_job, unread_job
 from labkit.crashtest.blackbox.points import QUICK, THEN
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
@@ -168,10 +168,30 @@ def test_a_second_crash_also_comes_where_nobody_read_after_the_first() -> None:
         at = running.points[shown_by.removeprefix(UNREAD).partition(THEN)[0]]
         running.run_all([single_job(at)])
         assert [job.crashes for job in running.second_crashes() if job.id.startswith(UNREAD)] == [(at,)]
-        assert running.new_states(unread=True) == []  # so far, nothing is known of a restart that no reading precedes
+        assert running.new_states(UNREAD) == []  # so far, nothing is known of a restart that no reading precedes
         running.run_all([unread_job((at,))])
-        found = {job.id: job for job in running.new_states(unread=True)}
+        found = {job.id: job for job in running.new_states(UNREAD)}
         [result] = running.run_all([found[shown_by]])
+    assert result.violated == ("duplicate",)
+
+
+@pytest.mark.slow
+def test_a_restart_that_gets_new_input_is_killed_too_and_a_test_without_that_is_not_complete() -> None:
+    [shown_by] = expected()["wrong_joined"]["shown_by"]
+    with campaign_on("wrong_joined") as running:
+        running.healthy()
+        running.jobs()
+        assert len(running.grown) > len(running._telling())  # after every crash that leaves other files
+        assert running.new_states(GROWN) == []
+        at = running.points[shown_by.removeprefix(GROWN).partition(THEN)[0]]
+        running.run_all([grown_input_job((at,))])
+        found = {job.id: job for job in running.new_states(GROWN)}
+        before = running.report().summary.coverage
+        [result] = running.run_all([found[shown_by]])
+        coverage = running.report().summary.coverage
+        assert shown_by not in {job.id for job in running.new_states(GROWN)}
+    assert before.directed - before.directed_tried >= len(found)
+    assert (coverage.directed_tried, coverage.pairs_tried) == (before.directed_tried, 1)
     assert result.violated == ("duplicate",)
 
 

@@ -30,6 +30,7 @@ from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
+    GROWN,
     LATE,
     LATER_AFTER,
     POWER,
@@ -137,6 +138,15 @@ class FinishedRun(NamedTuple):
         return not self.result.unknown and not self.result.stuck
 
 
+_MAKING = {"": crashes_job, UNREAD: unread_job, GROWN: grown_input_job}
+"""How to make a run with several crashes, by its kind, which is how the run's id begins."""
+
+
+def _kind(name: str) -> str:
+    """Return how the id of a run with crashes begins: `UNREAD`, `GROWN`, or, for all others, an empty text."""
+    return next((kind for kind in (UNREAD, GROWN) if name.startswith(kind)), "")
+
+
 class Campaign:
     """The crash test of one pipeline or sink: chooses the runs, performs them, and reports. Call `healthy` first."""
 
@@ -163,6 +173,8 @@ class Campaign:
         """The runs with crashes that proved something, except crash loops, by the points of the crashes."""
         self.unread: dict[Crashes, PipelineRun] = {}
         """The same for the runs in which nobody read before the end."""
+        self.fed: dict[Crashes, PipelineRun] = {}
+        """The same for the runs with new input between the first crash and its restart."""
         self.comparison: Comparison | None = None
         """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
@@ -223,9 +235,9 @@ class Campaign:
         if self.harness.longer:
             *others, end = self.points.values()
             jobs.append(new_input_job(others[-1] if others else end))
-            grown = list(map(grown_input_job, self._telling()))
+            grown = self._grown_jobs()
             self.grown = frozenset(job.id for job in grown)
-            jobs += grown[: self.most.grown]
+            jobs += grown[: min(self.most.grown, len(self._telling()))]
         if self._seen.effects and self.most.conditions:  # an endless command may have no effect in a watched folder
             names = [each.name for each in self._seen.effects]
             jobs.append(two_instances_job(next((each for each in names if each in self._seen.showing), names[0])))
@@ -248,6 +260,12 @@ class Campaign:
         """
         ranking = self._ranking
         return [each for each in ranking.ordered(points(self._seen.effects)) if ranking.of(each) <= 1]
+
+    def _grown_jobs(self) -> list[Job]:
+        """Return a run with new input after each crash that leaves other files, the most important crashes first."""
+        points = one_of_each(self._ranking.ordered(self.points.values()), self.alike)
+        telling = [each.name for each in self._telling()]
+        return [grown_input_job((each,)) for each in sorted(points, key=lambda each: each.name not in telling)]
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """Return the crash points to try: `chosen`, or with `--since` the points at changed lines of Python.
@@ -327,27 +345,32 @@ class Campaign:
         ended = [] if self.harness.endless else [at for at in self.recoveries().ended_otherwise() if len(at) > 1]
         return list(map(later_job, ended[: self.most.ended]))
 
-    def recoveries(self, *, unread: bool = False) -> Recoveries:
+    def recoveries(self, kind: str = "") -> Recoveries:
         """Return the restarts that the runs so far have shown.
 
-        With `unread`, these are the restarts in runs in which the reader was called only at the end; otherwise, those
-        in runs in which it was called after each crash.
+        With the kind `UNREAD`, these are the restarts in runs in which the reader was called only at the end. With the
+        kind `GROWN`, they are those in runs with new input before the restart; such a restart is another one although
+        it may find the same files. Otherwise, they are those in runs with crashes and readings alone.
         """
         effects, harness = self._seen.effects, self.harness
-        recovered = [
-            {at: start for at, run in runs.items() if (start := harness.recovery_of(run)) is not None}
-            for runs in (self.crashed, self.unread)
-        ]
-        starts = recovered[unread]
+        recovered = {
+            each: {at: start for at, run in runs.items() if (start := harness.recovery_of(run)) is not None}
+            for each, runs in self._runs().items()
+        }
+        starts = recovered[kind]
         states = NO_STATES
         if starts and not self.settings.unwatchable:
             self.comparison = comparison = Comparison()
-            known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
+            known = comparison.learn([run.starts[0].states for run in (self.crashed or self.fed).values()])
+            like = (GROWN,) if kind == GROWN else ("", UNREAD)
             found = [
-                [(at, state) for at, start in each.items() for state in islice(start.states.values(), 1)]
-                for each in recovered
+                (at, state)
+                for each in like
+                for at, start in recovered[each].items()
+                for state in islice(start.states.values(), 1)
             ]
-            known += [state for at, state in [*found[0], *found[1]] if unread or len(at) == 1]
+            known = [] if kind == GROWN else known
+            known += [state for at, state in found if kind or len(at) == 1]
             key, order = partial(comparison.key, left_out=self._last), partial(comparison.order, left_out=self._last)
             before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
             orders = {at: {name: order(each) for name, each in start.states.items()} for at, start in starts.items()}
@@ -360,9 +383,9 @@ class Campaign:
             shapes: dict[Hashable, Hashable] = {
                 each: comparison.shape(state, self._last) for each, state in keys.items()
             }
-            tried = [state for _, state in [*found[0], *found[1]]]
+            tried = [state for _, state in found]
             restarted = len(frozenset(map(key, tried)))
-            if not unread:  # what a crash left counts as tried although the reader has changed it before the restart
+            if not kind:  # what a crash left counts as tried although the reader has changed it before the restart
                 tried += filter(None, (self._left_by(at, starts) for at in starts))
             states = States(
                 before,
@@ -378,6 +401,9 @@ class Campaign:
         restarts = {at: start.effects for at, start in starts.items()}
         return Recoveries(restarts, effects, families(effects, self._seen.showing), states)
 
+    def _runs(self) -> dict[str, dict[Crashes, PipelineRun]]:
+        return {"": self.crashed, UNREAD: self.unread, GROWN: self.fed}
+
     def _left_by(self, at: Crashes, starts: Mapping[Crashes, Start]) -> State | None:
         """Return the state in which these crashes left the files; None if the last one cut a write."""
         last = starts.get(at[:-1]) or self.crashed[at].starts[0]
@@ -387,7 +413,7 @@ class Campaign:
         """Return the values of `Coverage` about states of the files; {} if they were not compared."""
         if self.comparison is None or self.is_part:
             return {}
-        recoveries, unread = self.recoveries(), self.recoveries(unread=True)
+        recoveries, unread = self.recoveries(), self.recoveries(UNREAD)
         unread_left = [at for at in self._altered_by_reader() if at not in self.unread]
         left = len(recoveries.left() | unread.left()) + len(unread_left)
         return {
@@ -487,7 +513,7 @@ class Campaign:
     def _keep(self, finished: "FinishedRun") -> Result:
         job, run, result = finished
         if job.crashes and not run.unknown:
-            (self.unread if job.id.startswith(UNREAD) else self.crashed)[job.crashes] = run
+            self._runs()[_kind(job.id)][job.crashes] = run
             if job.id == EXIT:
                 self._learn_alike(run.starts[0])
         return self.ledger.keep(result)
@@ -743,6 +769,8 @@ class Campaign:
         tried = {each.id for each in self.results if each.group is Group.PAIR}
         made = {each.id for each in self.results}
         yield from self._while_time([job for job in jobs if job.id in self.directed - made])
+        grown = self._grown_jobs() if self.grown - made else []
+        yield from self._while_time([job for job in grown if job.id not in made])
         left = self.most.pairs - len(tried - self.directed)
         others = [job for job in jobs if job.id not in self.directed | tried]
         yield from self._while_time(self.later_starts())
@@ -768,37 +796,40 @@ class Campaign:
 
     def _until_closed(self) -> Iterator[Sequence[Job]]:
         """Yield runs that restart from new states of the files, until no such state is known or a limit is reached."""
-        made = Counter[bool]()
+        made = Counter[str]()
         while not self.ledger.is_over():
-            limits = {True: self.most.unread, False: self.most.states}
+            limits = {UNREAD: self.most.unread, "": self.most.states, GROWN: self.most.states}
             if self._is_refuted() and not self.settings.exhaustive:
-                limits = {unread: min(most, IF_REFUTED) for unread, most in limits.items()}
-            left = {unread: max(most - made[unread], 0) for unread, most in limits.items()}
-            jobs = {unread: self.new_states(unread=unread)[:most] for unread, most in left.items()}
-            self.ledger.total = max(self.ledger.total, 1 + self.ledger.begun + sum(map(len, jobs.values())))
-            several = [*jobs[True][:ROUND], *jobs[False][:ROUND]]
+                limits = {kind: min(most, IF_REFUTED) for kind, most in limits.items()}
+            jobs = [self.new_states(kind)[: max(most - made[kind], 0)] for kind, most in limits.items()]
+            self.ledger.total = max(self.ledger.total, 1 + self.ledger.begun + sum(map(len, jobs)))
+            several = [job for each in jobs for job in each[:ROUND]]
             if not several:
                 return
-            made.update(job.id.startswith(UNREAD) for job in several)
-            # What a cut write leaves is not known before the run, so `Coverage.states_left` does not count it.
-            self.directed |= {job.id for job in several if job.crashes[-1].cut}
+            made.update(_kind(job.id) for job in several)
+            # `Coverage.states_left` does not count these. What a cut write leaves is not known before the run.
+            self.directed |= {job.id for job in several if job.crashes[-1].cut or _kind(job.id) == GROWN}
             yield from self._while_time(several)
 
     def _is_refuted(self) -> bool:
         kept = (Guarantee.EXACTLY_ONCE, Guarantee.UNKNOWN)
         return any(each.stuck or each.guarantee not in kept for each in self.results if not each.group.is_apart)
 
-    def new_states(self, *, unread: bool = False) -> list[Job]:
+    def new_states(self, kind: str = "") -> list[Job]:
         """Return runs with several crashes that leave the files in a state from which no run has restarted yet.
 
-        With `unread`, these runs call the reader only at their end. This matters if the reader itself changes files.
+        With the kind `UNREAD`, these runs call the reader only at their end. This matters if the reader itself changes
+        files. With the kind `GROWN`, they have one crash before new input comes and one after it; if the pipeline also
+        keeps state elsewhere, these are the directed pairs.
         """
-        made = {each.id.removeprefix(UNREAD) for each in self.results if each.id.startswith(UNREAD) == unread}
-        found = self.recoveries(unread=unread).new_states(made)
-        if not unread:
-            return list(map(crashes_job, found))
-        roots = [at for at in self._altered_by_reader() if len(at) > 1 and name_of(at) not in made]
-        return list(map(unread_job, [*roots, *found]))
+        made = {each.id.removeprefix(kind) for each in self.results if _kind(each.id) == kind}
+        recoveries = self.recoveries(kind)
+        found = recoveries.new_states(made)
+        if kind == UNREAD:
+            found = [*(at for at in self._altered_by_reader() if len(at) > 1), *found]
+        if kind == GROWN:
+            found = [at for at in found if len(at) == 2] if recoveries.is_whole else [*recoveries.directed()]
+        return [_MAKING[kind](at) for at in found if name_of(at) not in made]
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         several = max(1, len(self._copies))
@@ -836,8 +867,9 @@ class Campaign:
                 "that this option names."
             )
         # If several points are at the line, the first one counts.
-        first = name.removeprefix(LATER_AFTER).removeprefix(UNREAD).partition(THEN)[0]
-        if point := next((each for each in self.points.values() if each.is_called(first)), None):
+        first = name.removeprefix(LATER_AFTER).removeprefix(_kind(name)).partition(THEN)[0]
+        point = next((each for each in self.points.values() if each.is_called(first)), None)
+        if point is not None and (_kind(name) != GROWN or self.harness.longer):
             return self._from(point, name)
         place, known = name.partition(THEN)[0], [*self.points]
         if kind in self.settings.faults:
@@ -866,10 +898,10 @@ class Campaign:
         `name`. The caller must perform each run before it asks for the next one, because only the run's restart shows
         the place of the next crash.
         """
-        is_unread = name.startswith(UNREAD)
-        first, *later = name.removeprefix(LATER_AFTER).removeprefix(UNREAD).split(THEN)
-        make, made = (unread_job, self.unread) if is_unread else (crashes_job, self.crashed)
-        yield unread_job((point,)) if is_unread else single_job(point)
+        kind = _kind(name)
+        first, *later = name.removeprefix(LATER_AFTER).removeprefix(kind).split(THEN)
+        make, made = _MAKING[kind], self._runs()[kind]
+        yield make((point,)) if kind else single_job(point)
         if name == THEN.join([first] * LOOP):
             yield loop_job(point)
             return
@@ -930,8 +962,10 @@ class Campaign:
         """Return the report on all runs so far."""
         settings, harness, seen = self.settings, self.harness, self._seen
         unjudged = settings.unjudged(seen.effects)
+        left = () if self.is_part else self.new_states(GROWN)
+        directed = self.directed | self.grown | {job.id for job in left}
         coverage = replace(
-            self.ledger.coverage(self.pairs, self.directed | self.grown, found=self.points_total),
+            self.ledger.coverage(self.pairs, directed, found=self.points_total),
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in seen.effects),
             selected=self.is_part,
             between_lines=bool(settings.unwatchable),

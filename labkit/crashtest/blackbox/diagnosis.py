@@ -69,6 +69,12 @@ _TOO_EARLY = {
 }
 """What a crash shows if rows are readable too early, by the property that this violates."""
 
+_NEW_INPUT = {
+    "lost": ("new input is skipped", "new input is skipped"),
+    "duplicate": ("old input is repeated", "old input is processed again together with new input"),
+}
+"""The mistake that a run with new input shows, and what happens, by the property that this violates."""
+
 _GROWING = frozenset({CallKind.CREATE, CallKind.TRUNCATE, CallKind.WRITE})
 _REMOVING = frozenset({CallKind.TRUNCATE, CallKind.UNLINK})
 _SQLITE = (JOURNAL, LOG)
@@ -259,7 +265,8 @@ def _alone(weakest: Result, axis: str, both_ways: str) -> Diagnosis:
         case Group.LARGE | Group.RETRY:
             return _in_a_batch(weakest, axis, happened)
         case Group.PAIR:
-            return _recovery(max(len(weakest.evidence), 2), axis, both_ways)
+            new = " (new input came after the first)" if weakest.id.startswith(GROWN) else ""
+            return _recovery(f"{max(len(weakest.evidence), 2)} crashes{new}", axis, both_ways)
     return _another_start(weakest, axis, happened)
 
 
@@ -275,14 +282,14 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
     return Diagnosis("attempts", why, OVERWRITE)
 
 
-def _recovery(crashes: int, axis: str, both_ways: str) -> Diagnosis:
+def _recovery(crashes: str, axis: str, both_ways: str) -> Diagnosis:
     if axis == "regression":
         return Diagnosis("goes back", "while a batch is replayed, readers see an older value again", MARKER)
     if axis in _TOO_EARLY:
         # Only the reading after the first crash shows whether a batch was finished.
         is_first = axis == "precommitted_read"
         return _too_early(axis, "after the first crash" if is_first else "while a batch is replayed,")
-    why = f"{crashes} crashes, each later one in the recovery from those before, do harm that no single crash did"
+    why = f"{crashes}, each later one in the recovery from those before, do harm that no single crash did"
     if axis == "lost" and both_ways:
         return Diagnosis("recovery", f"{why}; {both_ways}", EITHER)
     return Diagnosis("recovery", why, FORGIVE if axis == "stuck" else AGAIN)
@@ -297,9 +304,9 @@ def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
     if weakest.id.startswith(LATER) and axis != "stuck":
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
-    if (weakest.id == NEW_INPUT or weakest.id.startswith(GROWN)) and axis == "lost":
-        why = f"a crash leaves a state in which new input is skipped: {weakest.because}"
-        return Diagnosis("new input is skipped", why, COVERS)
+    if weakest.id.startswith((NEW_INPUT, GROWN)) and axis in _NEW_INPUT:
+        code, what = _NEW_INPUT[axis]
+        return Diagnosis(code, f"a crash leaves a state in which {what}: {weakest.because}", COVERS)
     if weakest.id in QUERIES and axis == "lost":
         return _of_queries(weakest)
     return Diagnosis("identity", happened, MARKER)

@@ -25,7 +25,7 @@ from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.faults import Fault
 
-# The ids of runs, or how they begin: a crash point follows `POWER`, `GROWN`, `PAUSED` and `LATE`, one or more follow
+# The ids of runs, or how they begin: a crash point follows `POWER`, `PAUSED` and `LATE`, one or more follow `GROWN`,
 # `LATER_AFTER` and `UNREAD`. After `POWER` and the point, `STATE` and a state of the disk may follow.
 POWER, STATE = "power cut ", ", "
 GROWN = "more input at "
@@ -135,20 +135,29 @@ def new_input_job(at: Point) -> Job:
         harness.recover(run)
         if not run.stuck:
             run.notes.append("new input came after the recovery")
-            harness.recover_with_new_input(run)
+            with harness.new_input(run):
+                harness.recover(run)
 
     return Job(NEW_INPUT, f"new input after the recovery from a crash {at}", Group.IDENTITY, perform)
 
 
-def grown_input_job(at: Point) -> Job:
-    """Return the run in which the pipeline crashes at the point `at` and gets new input before the restart."""
+def grown_input_job(crashes: Crashes) -> Job:
+    """Return the run that crashes at these points, and gets new input after the first crash, before the restart."""
+    first, *later = crashes
 
     def perform(harness: Harness, run: PipelineRun) -> None:
-        harness.crash(run, at)
+        harness.crash(run, first)
         run.notes.append("new input came before the restart")
-        harness.recover_with_new_input(run)
+        with harness.new_input(run):
+            for point in later:
+                harness.crash(run, point)
+            harness.recover(run)
 
-    return Job(f"{GROWN}{at.name}", f"new input between a crash {at} and the restart", Group.IDENTITY, perform)
+    name, title = _named(crashes)
+    title = f"new input before the restarts, after a crash {title}"
+    if not later:
+        title = f"new input between a crash {first} and the restart"
+    return Job(f"{GROWN}{name}", title, Group.PAIR if later else Group.IDENTITY, perform, crashes=crashes)
 
 
 def two_instances_job(held: str) -> Job:

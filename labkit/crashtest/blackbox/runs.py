@@ -457,13 +457,14 @@ class Harness:
             raise JobFailed(f"the command failed in a run without a crash: {self.ending_of(start)}")
         return steady(self.read)
 
-    def recover_with_new_input(self, run: PipelineRun) -> None:
-        """After a crash, add new input, start the command and read. The rows for this input must be there as well."""
+    @contextmanager
+    def new_input(self, run: PipelineRun) -> Iterator[None]:
+        """Add new input. In the `with` block, later readings of the run must also have the rows for this input."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
         try:
-            self.recover(run)
+            yield
         finally:
             self.expectation = usual
 

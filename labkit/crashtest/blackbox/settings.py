@@ -35,6 +35,10 @@ BETWEEN_LINES = (
     "never killed within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and omitted "
     "the runs with a large batch, other rows for a batch, new rows and a dying task ({why})"
 )
+GROWN_SENTENCES = {
+    False: "input that grows between a crash and its restart (--more tries it), ",
+    True: "two or more crashes before or after new input, input that comes at other times, ",
+}
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
     True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "
@@ -211,7 +215,7 @@ class PipelineSettings(SharedOptions):
         return UNTESTED.format(
             power=POWER_SENTENCES[self.power_cut],
             pause=expiring,
-            grown="" if self.more else "input that grows between a crash and its restart (--more tries it), ",
+            grown=GROWN_SENTENCES[bool(self.more)],
             faults=f", the faults {untried} (--fault tries them)" if untried else "",
             loops=LOOP,
             later=self.extent.later,
