@@ -65,7 +65,7 @@ class Row:
     scores: dict[str, Score] = field(default_factory=dict)
     """The student's scores, by the name of the exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
-    """The share of the points, from 0 to 1, that lateness costs, by notebook."""
+    """The share of the points, from 0 to 1, that lateness costs, by notebook; "" is a file of an unknown notebook."""
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
@@ -367,6 +367,10 @@ def _score(
         share = 0.0 if is_request(record.file) else _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share
+    if share := row.penalties.pop("", 0.0):
+        # This file may answer every notebook of which the student has no other file.
+        rest = {each.notebook for each in exercises} - {record.notebook for record in row.records}
+        row.penalties |= dict.fromkeys(["", *sorted(rest)] if rest else [], share)
     unread = _unread(row, exercises)
     for exercise in exercises:
         score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)

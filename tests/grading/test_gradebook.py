@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import submitted
 from batches import record_path
-from gradebooks import COURSE, LATE, booked, record
+from gradebooks import COURSE, LATE, ON_TIME, booked, record
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import marks, outputs, records, requests, roster, rules, similarity
@@ -343,6 +343,22 @@ def test_weights_penalties_and_parts_as_computed_by_hand(tmp_path: Path) -> None
     assert {row.name for row in book.rows if row.late} == {"grace", "first", "second"}
     assert {row.most for row in book.rows} == {9}
     assert [row["penalty"] for row in rows(tmp_path)] == ["", "10 %", "", "", "15 %"]
+
+
+def test_points_by_hand_for_a_late_file_that_nobody_could_read_are_reduced(tmp_path: Path) -> None:
+    said = ruled(tmp_path, "[late]\npercent_a_day = 10\n[drop]\nlowest = 1\n")
+    any_notebook = {"notebook": "", "items": [], "unread": [""], "submitted": "2027-01-31T19:00:00+00:00"}
+    given = by_hand(
+        tmp_path,
+        "student,exercise,points\nada,01-double,2\nada,01-dedup,2\nada,01-setting,2\nada,01-why,1\n"
+        "bob,01-double,2\nbob,01-dedup,2\nbob,01-setting,2\nbob,01-why,1\n",
+    )
+    kept = [record("ada", **any_notebook), record("bob", submitted=ON_TIME), record("bob", **any_notebook)]
+    book = booked(tmp_path, *kept, rules=said, deadline=DEADLINE, marks=given)
+    # Bob's notebook was read, so none of his points are those of the file that was not.
+    assert totals(book) == {"ada": 7.2, "bob": 8}
+    assert [row["penalty"] for row in rows(tmp_path)] == ["10 %", ""]
+    assert "10 % of the points are deducted" in next((tmp_path / "feedback").glob("ada*")).read_text()
 
 
 def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
