@@ -79,6 +79,12 @@ class Archive:
                     return b""
         return b""
 
+    def others(self) -> Iterator[tuple[PurePosixPath, datetime]]:
+        """Yield the path and the date of each file that is neither an archive nor possibly a notebook."""
+        for path, member in self._members:
+            if not may_be_notebook(path.name) and path.suffix.lower() != ".zip":
+                yield _inside(path), _changed(member)
+
     def entries(self) -> Iterator[Entry]:
         """Yield each file that may be a notebook, in this archive and in ZIP archives inside it.
 
@@ -106,7 +112,8 @@ class Archive:
                 problem = (
                     f"This submission has {count:,} files, but at most {MOST_ENTRIES:,} are allowed; submit fewer."
                 )
-                yield Entry(PurePosixPath(folder, "all"), NEVER, problem=problem)
+                when = max(_changed(member) for path, member in wanted if _owner(path) == folder)
+                yield Entry(PurePosixPath(folder, "all"), when, problem=problem)
 
     def _is_archive(self, path: PurePosixPath) -> bool:
         return path.suffix.lower() == ".zip" and not self._within

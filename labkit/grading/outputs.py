@@ -176,6 +176,7 @@ def facts(one: Submission) -> dict[str, Any]:
         "late": one.late,
         "marked_late": origin.late,
         "submitted": one.when.isoformat(timespec="seconds"),
+        "answered_at": {name: when.isoformat(timespec="seconds") for name, when in one.answered_at.items()},
         "settled_by": {doubt: list(names) for doubt, names in one.settled_by.items()},
     }
 

@@ -106,6 +106,8 @@ class Record(msgspec.Struct):
     """Questions that only the instructor can settle, each with the way to do so."""
     unread: list[str] = msgspec.field(default_factory=list)
     """The handed-in notebooks whose file cannot be read; an empty name if the file could be any notebook."""
+    answered_at: dict[str, str] = msgspec.field(default_factory=dict)
+    """The dates of other files that labkit cannot read, by the notebook that they may answer; empty as in `unread`."""
     settled_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """For each question in `doubts`, the notebooks or exercises to which a person has to give points to answer it.
 

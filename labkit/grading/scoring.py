@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from msgspec.structs import replace as replace_fields
+
 from labkit.grading import roster, tables
 from labkit.grading.course import Course
 from labkit.grading.marks import HandMarks, Mark, answer_to, together
@@ -362,15 +364,7 @@ def _score(
 ) -> None:
     """Compute the scores, late penalties and sums of one student's row; questions for the instructor go to `doubts`."""
     items = {item.name: item for record in row.records for item in record.items}
-    for record in row.records:
-        # A file with regrade requests is never late: it contains no answers, and naturally comes after the deadline.
-        share = 0.0 if is_request(record.file) else _lateness(row, record, policy, doubts)
-        if share:
-            row.penalties[record.notebook] = share
-    if share := row.penalties.pop("", 0.0):
-        # This file may answer every notebook of which the student has no other file.
-        rest = {each.notebook for each in exercises} - {record.notebook for record in row.records}
-        row.penalties |= dict.fromkeys(["", *sorted(rest)] if rest else [], share)
+    _note_penalties(row, exercises, policy, doubts)
     unread = _unread(row, exercises)
     for exercise in exercises:
         score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)
@@ -407,6 +401,26 @@ def _score(
         for name, score in row.scores.items()
         if score.points is None and not score.left_out and (score.item is None or score.item.status == "by hand")
     )
+
+
+def _note_penalties(row: Row, exercises: Iterable[Exercise], policy: Policy, doubts: list[str]) -> None:
+    """Find the late penalty of each notebook, also of those whose answers may be in a file that nobody could read."""
+    for record in row.records:
+        if is_request(record.file):
+            continue  # it contains no answers, and naturally comes after the deadline
+        for notebook, when in ((record.notebook, record.submitted), *record.answered_at.items()):
+            share = _lateness(row, replace_fields(record, submitted=when), policy, doubts)
+            if share:
+                row.penalties[notebook] = max(share, row.penalties.get(notebook, 0.0))
+    left = sorted({each.notebook for each in exercises} - {record.notebook for record in row.records})
+    if share := row.penalties.pop("", 0.0):
+        # This file may answer every notebook of which the student has no other file.
+        row.penalties |= {name: max(share, row.penalties.get(name, 0.0)) for name in (["", *left] if left else ())}
+    row.notes += [
+        f"{name} was handed in late; {tables.amount(100 * row.penalties[name])} % of its points are deducted."
+        for name in left
+        if name in row.penalties
+    ]
 
 
 def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:

@@ -48,6 +48,8 @@ class Submission:
     """Questions about this submission that only the instructor can answer, each with the way to do so."""
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
+    answered_at: Mapping[str, datetime] = field(default_factory=dict)
+    """The dates of other files that labkit cannot read, by the notebook that they may answer; empty as in `unread`."""
     settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each doubt, the notebooks to which a person must give points to answer it; an empty name is any notebook."""
     requests: tuple[Request, ...] = field(default=())
@@ -213,7 +215,8 @@ class _Reader:
         notes += [f"Not graded, because unchanged since the release: {_listed(released)}."] if released else []
         first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
         is_empty = not any(file.touched for files in chosen.values() for file in files)
-        in_another_form = _in_another_form(others, chosen, self._course, is_empty=is_empty)
+        files_of = _in_another_form(others, chosen, self._course, is_empty=is_empty)
+        in_another_form = {name: " ".join(map(_form_question, files)) for name, files in files_of.items()}
         unknown = tuple(_unread(unknown_files))
         doubts = (*first.doubts, *unknown, *in_another_form.values())
         unread = (*first.unread, *_unknown_unread(unknown_files), *filter(None, in_another_form))
@@ -221,7 +224,14 @@ class _Reader:
             question: (name,) if name else (*chosen,) for name, question in in_another_form.items() if name or is_empty
         }
         settled_by = {**first.settled_by, **dict.fromkeys(unknown, ("",)), **forms}
-        return [replace(first, doubts=doubts, unread=unread, settled_by=settled_by), *more]
+        answered_at = {"": max(one.upload.when for one in unknown_files if one.unread)} if unknown else {}
+        for name, files in files_of.items():
+            # A document without a notebook's name answers only notebooks that are empty.
+            answered = (name,) if name else chosen if is_empty else ()
+            answered_at |= dict.fromkeys(answered, max(one.when for one in files))
+        answered_at = answered_at if first.origin.dated else {}
+        first = replace(first, doubts=doubts, unread=unread, settled_by=settled_by, answered_at=answered_at)
+        return [first, *more]
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
@@ -255,22 +265,24 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
-) -> dict[str, str]:
-    """Return questions for the instructor about files, such as a PDF, that may be answers in another form.
+) -> dict[str, list[Upload]]:
+    """Return the files, such as a PDF, that may be answers in another form, by notebook.
 
-    The result is a dict from a notebook to the text of all questions about its files. A file belongs to the notebook
-    that its name contains. The key is "" if the name contains no notebook, or one in `graded`. Text files lead to a
-    question only if `is_empty` says that no notebook in `graded` was edited.
+    A file belongs to the notebook that its name contains. The key is "" if the name contains no notebook, or one in
+    `graded`. Text files are among them only if `is_empty` says that no notebook in `graded` was edited.
     """
-    questions: dict[str, str] = {}
+    files: dict[str, list[Upload]] = defaultdict(list)
     for one in others:
         path = PurePath(one.file.lower())
         name = _by_name(one.file, course)
         missing = name if name not in graded else ""
         if path.suffix in _DOCUMENTS or (path.suffix == ".py" and missing) or (path.suffix == ".txt" and is_empty):
-            question = f"{one.file[:300]} was not graded, because it is not a notebook, but it may be an answer. {_ASK}"
-            questions[missing] = f"{questions[missing]} {question}" if missing in questions else question
-    return questions
+            files[missing].append(one)
+    return files
+
+
+def _form_question(one: Upload) -> str:
+    return f"{one.file[:300]} was not graded, because it is not a notebook, but it may be an answer. {_ASK}"
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:

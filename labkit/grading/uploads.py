@@ -79,13 +79,13 @@ class Uploads:
         one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
             owner = one or self._origin(folder, inside / "unreadable", names)
-            yield Upload(owner, text(str(inside)), NEVER, problem=why)
+            yield Upload(owner, text(str(inside)), owner.when or _modified(folder / inside), problem=why)
         for inside in walk.files:
             path = folder / inside
             owner = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
                 why = "This is a link or a special file, which labkit does not read."
-                yield Upload(owner, text(str(inside)), NEVER, problem=why)
+                yield Upload(owner, text(str(inside)), owner.when or _modified(path), problem=why)
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
                 own = one or depth > 1 or owner.platform is not Platform.PLAIN
@@ -93,7 +93,7 @@ class Uploads:
             elif may_be_notebook(path.name):
                 yield _read(path, owner, text(str(inside)))
             elif not _is_platforms(inside, owner, names):
-                yield Upload(owner, text(str(inside)), NEVER, other=True)
+                yield Upload(owner, text(str(inside)), owner.when or _modified(path), other=True)
 
     def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
@@ -150,7 +150,7 @@ class Uploads:
                 else:
                     yield from self._as_download(archive, path, inner, shown)
         except InvalidInput as error:
-            yield Upload(stem, shown, NEVER, problem=str(error))
+            yield Upload(stem, shown, _modified(path), problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
         """Yield the files of an archive of many students; the path of each file states the owner."""
@@ -158,11 +158,10 @@ class Uploads:
             place = PurePath(path.stem) / (entry.place or entry.path)
             owner = origin(place, self.notebooks, inner)
             yield _unpacked(entry, owner, shown, owner.when or entry.when)
-        for inside in archive.paths():
-            if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
-                owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
-                if not _is_platforms(inside, owner, inner):
-                    yield Upload(owner, f"{shown}/{text(str(inside))}", NEVER, other=True)
+        for inside, when in archive.others():
+            owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
+            if not _is_platforms(inside, owner, inner):
+                yield Upload(owner, f"{shown}/{text(str(inside))}", owner.when or when, other=True)
 
 
 def check_existing(place: Path) -> None:
@@ -196,20 +195,20 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
+    when = owner.when or _modified(path)
     try:
-        when = _modified(path)
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)  # one byte too many shows that the file is too large to grade
     except OSError as error:
         why = f"The file cannot be read ({error.strerror}); correct its permissions and run the same command again."
-        return Upload(owner, shown, NEVER, problem=why)
-    return Upload(owner, shown, owner.when or when, content, changed=when)
+        return Upload(owner, shown, when, problem=why)
+    return Upload(owner, shown, when, content, changed=_modified(path))
 
 
 def _modified(path: Path) -> datetime:
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime).astimezone()
-    except (OverflowError, ValueError):
+        return datetime.fromtimestamp(path.stat(follow_symlinks=False).st_mtime).astimezone()
+    except (OSError, OverflowError, ValueError):
         return NEVER
 
 

@@ -361,6 +361,19 @@ def test_points_by_hand_for_a_late_file_that_nobody_could_read_are_reduced(tmp_p
     assert "10 % of the points are deducted" in next((tmp_path / "feedback").glob("ada*")).read_text()
 
 
+@pytest.mark.parametrize("notebook", ["01_sample", ""])
+def test_answers_in_a_late_file_beside_a_notebook_of_another_part_are_reduced(notebook: str, tmp_path: Path) -> None:
+    said = ruled(tmp_path, "[late]\npercent_a_day = 10\n")
+    given = by_hand(tmp_path, "student,exercise,points\nada,01_sample,0\nada,01-double,2\n")
+    beside = record("ada", notebook="00_other", items=[], unread=[notebook], answered_at={notebook: LATE})
+    empty = record("eve", answered_at={"01_sample": LATE})
+    book = booked(tmp_path, beside, record("bob"), empty, rules=said, deadline=DEADLINE, marks=given)
+    [ada, bob, eve] = book.rows
+    assert (ada.total, ada.late, bob.total, bob.late, eve.total, eve.late) == (1.6, True, 6, False, 4.8, True)
+    assert ada.notes == ["01_sample was handed in late; 20 % of its points are deducted."]
+    assert [row["penalty"] for row in rows(tmp_path)] == ["20 %", "", "20 %"]
+
+
 def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
     list_ = class_list(tmp_path, "id,deadline,extension\na,2027-02-03T00:00+00:00,\nb,,3\nc,,1\nd,,\n")
     said = ruled(tmp_path, "[late]\npercent_a_day = 50\n")

@@ -255,6 +255,59 @@ def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -
     assert sam.late
 
 
+def test_a_file_that_is_no_notebook_has_a_date_as_well(tmp_path: Path) -> None:
+    for name in ("hand.tar.gz", "a.html", "a.rar", "a.7z", "a.docx"):
+        write(tmp_path / "in" / name.replace(".", "-") / name, "anything", LATE)
+        write(tmp_path / "in" / f"{name.replace('.', '-')}-on-time" / name, "anything")
+    linked = tmp_path / "in/linked" / NOTEBOOK
+    linked.parent.mkdir()
+    linked.symlink_to(tmp_path / "nowhere")
+    os.utime(linked, (DEADLINE.timestamp() + 1,) * 2, follow_symlinks=False)
+    found = by_key(gathered(tmp_path, tmp_path / "in", deadline=DEADLINE))
+    assert {key for key, one in found.items() if not one.late} == {key for key in found if key.endswith("-on-time")}
+    pdf = packed(tmp_path / "moodle.zip", {"Ada_1_assignsubmission_file_/answer.pdf": "%PDF"}, LATE)
+    (ada,) = gathered(tmp_path, pdf, deadline=DEADLINE)
+    assert (ada.key, ada.late) == ("moodle-1", True)
+    name = "Ex_bob_attempt_2027-03-01-10-00-00_answer.pdf"
+    (bob,) = gathered(tmp_path, packed(tmp_path / "gradebook.zip", {name: "%PDF"}), deadline=DEADLINE)
+    assert (bob.key, bob.late) == ("blackboard-bob", True)
+    (broken,) = gathered(tmp_path, write(tmp_path / "eve.zip", "PK", LATE), deadline=DEADLINE)
+    assert (broken.key, broken.late) == ("eve", True)
+
+
+def test_an_unread_file_beside_a_notebook_keeps_its_date_for_the_answers_in_it(tmp_path: Path) -> None:
+    recovery = submitted.notebook(submitted.marked("05-recovery", "def recover(log):\n    return 'wait'"))
+    for student, other in (("named", "02_delivery.html"), ("unknown", "x.ipynb"), ("paper", "paper.pdf")):
+        write(tmp_path / "in" / student / "05_two_phase_commit.ipynb", recovery)
+        write(tmp_path / "in" / student / other, "<html>", LATE)
+    write(tmp_path / "in/both/02_delivery.html", "<html>", LATE)
+    write(tmp_path / "in/both/02_delivery.pdf", "%PDF")
+    write(tmp_path / "in/both/05_two_phase_commit.ipynb", recovery)
+    lab = load(None)
+    blank = lab.released("05_two_phase_commit").read_bytes()
+    write(tmp_path / "in/blank/05_two_phase_commit.ipynb", blank)
+    write(tmp_path / "in/blank/all.docx", "PK", LATE)
+    work = tmp_path / "work"
+    work.mkdir()
+    found = by_key(collect([tmp_path / "in"], lab, work, DEADLINE))
+    assert not any(one.late for one in found.values())
+    answered = {key: {name: when.month for name, when in one.answered_at.items()} for key, one in found.items()}
+    assert answered == {
+        "named": {"02_delivery": 2}, "unknown": {"": 2}, "paper": {}, "both": {"02_delivery": 2},
+        "blank": {"05_two_phase_commit": 2},
+    }  # fmt: skip
+
+
+def test_a_student_with_too_many_files_has_the_date_of_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 1)
+    files = {f"Ada_1_assignsubmission_file_/{n}.ipynb": answer(n) for n in range(3)}
+    (ada,) = gathered(tmp_path, packed(tmp_path / "moodle.zip", files, LATE), deadline=DEADLINE)
+    assert "at most 1 are allowed" in ada.problem
+    assert ada.late
+
+
 def test_the_archive_of_one_student_named_alone_is_asked_about(tmp_path: Path) -> None:
     (dora,) = gathered(tmp_path, packed(tmp_path / "dora.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)}))
     assert dora.key == "dora"
