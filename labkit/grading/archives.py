@@ -43,7 +43,7 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
-    """The date that decides which of a student's files is the newest, and whether that file is late.
+    """The date that the archive states for the file.
 
     A file of an inner archive has that archive's date, because a student may have set the dates inside.
     """

@@ -167,7 +167,7 @@ def facts(one: Submission) -> dict[str, Any]:
     """Return the fields of a record that come from the submission itself, such as the date."""
     origin = one.origin
     return {
-        **{name: getattr(origin, name) for name in ("account", "upload", "dated")},
+        **{name: getattr(origin, name) for name in ("account", "upload", "dated", "dated_by")},
         **{name: list(getattr(one, name)) for name in ("doubts", "unread", "requests")},
         "student": origin.shown,
         "platform": origin.platform.value,

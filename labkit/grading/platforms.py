@@ -58,6 +58,8 @@ class Origin:
     """The date that the platform states, or None if the name contains none."""
     dated: bool = True
     """Whether somebody other than the student states the submission's date, so that it can prove lateness."""
+    dated_by: str = ""
+    """The archive whose own date counts, because the student may have packed it; the true date may be earlier."""
     upload: str = ""
     """The file or folder name under which the platform expects the feedback."""
     people: tuple[Person, ...] = ()

@@ -100,6 +100,8 @@ class Record(msgspec.Struct):
     """All people who handed the file in together, if the platform states them."""
     dated: bool = True
     """Whether the submission's date comes from somebody other than the student, so that it can prove lateness."""
+    dated_by: str = ""
+    """The archive whose own date counts, because the student may have packed it; the true date may be earlier."""
     marked_late: bool = False
     """Whether the platform marked the file as late."""
     doubts: list[str] = msgspec.field(default_factory=list)

@@ -73,6 +73,8 @@ class Row:
     open: float = 0.0
     """The largest number of points that the student can still get for exercises that a person has yet to grade."""
     late: bool = False
+    unproven: dict[str, str] = field(default_factory=dict)
+    """For each notebook that may be late or not, the archive whose dates the student may have chosen."""
     unsettled: list[str] = field(default_factory=list)
     """The notebooks with points that are still unknown; while there are any, `total` is not yet the student's grade."""
     to_decide: list[Exercise] = field(default_factory=list)
@@ -134,7 +136,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
         _score(row, exercises, marks.get(row.key, {}), policy, doubts)
         _note_requests(row, listed.get(row.key, {}), doubts)
     decided = _decide(rows, [each for each in exercises if policy.rules.weight(each.name)])
-    doubts = _doubts_of(records, decided) + doubts
+    doubts = _doubts_of(records, decided) + _undated(rows) + doubts
     if policy.members:
         doubts += [
             f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore this."
@@ -169,6 +171,20 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
             if (record.key, doubt) not in decided:
                 students_of[doubt].append(record.student)
     return [f"{', '.join(sorted(set(students))[:3])}: {doubt}" for doubt, students in students_of.items()]
+
+
+def _undated(rows: Iterable[Row]) -> list[str]:
+    """Return one question for each archive whose dates decide who is late, but may be the students' own."""
+    names_of: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        for archive in set(row.unproven.values()):
+            names_of[archive].append(row.name)
+    return [
+        f"{', '.join(sorted(names)[:3])}: {archive} has a date after the deadline, and whoever packed it chose the "
+        "dates inside, so labkit cannot tell what is late; if you trust the dates inside, unpack the archive and name "
+        "the unpacked folder; if it is one student's, name a folder that contains only this archive."
+        for archive, names in sorted(names_of.items())
+    ]
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
@@ -212,7 +228,7 @@ def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple
         keys = matches.owners.get(number, ())
         matched |= set(keys)
         handed_in = [one for key in keys for one in by_key[key]]
-        own_records, notes = _newest(handed_in)
+        own_records, notes = _newest(handed_in, doubts)
         key = member.id or (keys[0] if keys else f"roster-{number}")
         rows.append(Row(key, member.name or member.id, own_records, member, _requests(handed_in), notes=notes))
     missing = [row for row in rows if not row.records]
@@ -241,8 +257,11 @@ def _make_unique(rows: Iterable[Row]) -> None:
         used.add(row.key)
 
 
-def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the newest result for each notebook of a student or group, and a note on each older result."""
+def _newest(records: Sequence[Record], doubts: list[str]) -> tuple[list[Record], list[str]]:
+    """Return the newest result for each notebook of a student or group, and a note on each older result.
+
+    If the date does not say which of two is the newest, a question for the instructor is added to `doubts`.
+    """
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -250,6 +269,13 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
             notes.append(
                 f"{record.file[:300]} counts for the whole group; {earlier.file[:300]} is older and does not count."
             )
+            doubt = (
+                f"{earlier.file[:300]} and {record.file[:300]} are of one group and have the date of their archive, "
+                "and the second one counts; if the first should count, unpack the archive and move the second away."
+            )
+            is_open = record.dated_by and (record.dated_by, record.submitted) == (earlier.dated_by, earlier.submitted)
+            if is_open and record.sha256 != earlier.sha256 and doubt not in doubts:
+                doubts.append(doubt)
         chosen[record.notebook] = record
     return [chosen[name] for name in sorted(chosen)], notes
 
@@ -424,8 +450,8 @@ def _note_penalties(row: Row, exercises: Iterable[Exercise], policy: Policy, dou
 
 
 def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:
-    """Return the exercises that the student may have answered in a file that nobody could read."""
-    unread = {name for record in row.records for name in record.unread}
+    """Return the exercises whose points are unknown, because nobody could read the file or knows whether it is late."""
+    unread = {name for record in row.records for name in record.unread} | (row.unproven.keys() & row.penalties.keys())
     read = {record.notebook for record in row.records} - unread
     return {each.name for each in exercises if each.notebook in unread or ("" in unread and each.notebook not in read)}
 
@@ -509,6 +535,8 @@ def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> fl
         over = when > deadline or (record.marked_late and not own)
         row.late |= over
         share = policy.rules.share_taken(when, deadline) if over else 0.0
+        if over and record.dated_by:
+            row.unproven[record.notebook] = record.dated_by
         if share or not (over and record.marked_late):
             return share
     elif not (record.marked_late or (record.late and policy.deadline is None)):

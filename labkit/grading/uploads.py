@@ -14,7 +14,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from labkit.core.errors import InvalidInput
 from labkit.grading.archives import NEVER, Archive, Entry, opened
 from labkit.grading.platforms import NO_CONTEXT, Context, Origin, Platform, origin, plain_origin, platform_origin, text
-from labkit.grading.reading import MOST_BYTES, may_be_notebook
+from labkit.grading.reading import MOST_BYTES, may_be_notebook, says_notebook
 from labkit.grading.surveys import MOST_BESIDE, classroom, survey
 
 _HANDED_OUT = "notebooks"
@@ -126,8 +126,7 @@ class Uploads:
                 if own or not _is_download(archive.paths(), inner):
                     yield from _as_one(archive, shown, owner, when)
                 else:
-                    for upload in self._as_download(archive, path, inner, shown):
-                        yield replace(upload, named=False)
+                    yield from self._as_download(archive, path, inner, shown, named=False)
         except InvalidInput as error:
             yield Upload(owner, shown, when, problem=str(error))
 
@@ -140,11 +139,12 @@ class Uploads:
                 inner = survey(archive.paths(), clones, path.stem, _beginning(archive))
                 of_one = self._of_one(path.name, archive.paths(), folder=False)
                 one = _only_folder(archive.paths())
+                loose = self._names_nobody(archive.paths(), inner, path.stem)
                 if of_one is not None:
                     when = of_one.when or _modified(path)
                     yield from _as_one(archive, shown, of_one, when)
-                elif one and not _is_download(archive.paths(), inner):
-                    doubt = _ONE_FOLDER.format(file=shown, folder=text(one), student=stem.shown)
+                elif (one or loose) and not _is_download(archive.paths(), inner):
+                    doubt = (_ONE_FOLDER if one else _LOOSE).format(file=shown, folder=text(one), student=stem.shown)
                     for upload in _as_one(archive, shown, stem, _modified(path)):
                         yield replace(upload, doubt="" if one == path.stem else doubt)
                 else:
@@ -152,16 +152,40 @@ class Uploads:
         except InvalidInput as error:
             yield Upload(stem, shown, _modified(path), problem=str(error))
 
-    def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
-        """Yield the files of an archive of many students; the path of each file states the owner."""
+    def _names_nobody(self, paths: Iterable[PurePath], inner: Context, stem: str) -> bool:
+        """Return whether an archive called `stem` has notebooks, but no name of a student in any of their paths."""
+        owners = {
+            origin(PurePath(stem) / path, self.notebooks, inner).key for path in paths if says_notebook(path.name)
+        }
+        return owners == {plain_origin(stem).key}
+
+    def _as_download(
+        self, archive: Archive, path: Path, inner: Context, shown: str, *, named: bool = True
+    ) -> Iterator[Upload]:
+        """Yield the files of an archive of many students; the path of each file states the owner.
+
+        labkit believes the dates inside only if a platform made the archive: the command line names it (`named`), and
+        its names have the platform's format.
+        """
+
+        def dated(owner: Origin, stated: datetime) -> tuple[Origin, datetime]:
+            if named and owner.platform is not Platform.PLAIN:
+                return owner, stated
+            return replace(owner, dated=True, dated_by=shown), _modified(path)
+
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             owner = origin(place, self.notebooks, inner)
-            yield _unpacked(entry, owner, shown, owner.when or entry.when)
-        for inside, when in archive.others():
+            stated = owner.when or entry.when
+            owner, when = dated(owner, stated)
+            upload = _unpacked(entry, owner, shown, when)
+            # If all files have the archive's date, the date inside still tells a student's newest file.
+            yield replace(upload, changed=stated if owner.dated_by else upload.changed, named=named)
+        for inside, changed in archive.others():
             owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
             if not _is_platforms(inside, owner, inner):
-                yield Upload(owner, f"{shown}/{text(str(inside))}", owner.when or when, other=True)
+                owner, when = dated(owner, owner.when or changed)
+                yield Upload(owner, f"{shown}/{text(str(inside))}", when, other=True)
 
 
 def check_existing(place: Path) -> None:
@@ -176,6 +200,10 @@ _ONE_FOLDER = (
     "{file} contains a single folder, {folder}, so labkit takes it as the submission of one student, "
     "{student}; if it is a whole class, unpack the archive and name the unpacked folder."
 )
+_LOOSE = (
+    "{file} contains loose notebooks, and no name in it states a student, so labkit takes it as the submission of one "
+    "student, {student}; if they belong to several, put each student's notebooks into a folder with the student's name."
+)
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
@@ -184,6 +212,9 @@ def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iter
     for entry in archive.entries():
         count += 1
         yield _unpacked(entry, owner, shown, when)
+    for inside, _ in archive.others():
+        count += 1
+        yield Upload(owner, f"{shown}/{text(str(inside))}", when, other=True)
     if count == 0:
         yield Upload(owner, shown, when, other=True)
 

@@ -154,6 +154,15 @@ def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
     assert not book.unknown
 
 
+def test_two_files_of_a_group_in_one_archive_without_believed_dates_are_asked_about(tmp_path: Path) -> None:
+    list_ = class_list(tmp_path, "id,group\na,G1\nb,G1\nc,G2\nd,G2\ne,G3\nf,G3\n")
+    kept = [record(key, dated_by="class.zip", file=f"class.zip/{key}/x.ipynb") for key in "abcd"]
+    kept[3].sha256 = kept[2].sha256
+    book = booked(tmp_path, *kept, record("e"), record("f", submitted=LATE), members=list_)
+    [doubt] = book.doubts
+    assert doubt.startswith("class.zip/a/x.ipynb and class.zip/b/x.ipynb are of one group")
+
+
 def test_several_people_of_one_submission(tmp_path: Path) -> None:
     people = [Person("Ada Lovelace", "s1", "ada@example.org"), Person("Grace Hopper", "", "GRACE@example.org")]
     kept = [
@@ -381,6 +390,34 @@ def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
     book = booked(tmp_path, *kept, members=list_, rules=said, deadline=DEADLINE)
     assert totals(book) == {"a": 6, "b": 6, "c": 3, "d": 0}
     assert [row.late for row in book.rows] == [False, False, True, True]
+
+
+def test_who_is_late_is_asked_if_a_student_may_have_chosen_the_dates(tmp_path: Path) -> None:
+    said = ruled(tmp_path, "[late]\npercent_a_day = 10\n")
+    names = ("ada", "bob", "eve", "finn")
+    kept = [record(name, submitted=LATE, dated_by="class.zip", file=f"class.zip/{name}/x.ipynb") for name in names]
+    extended = class_list(tmp_path, "id,extension\nada,\nbob,\neve,9\nfinn,\n")
+    more = by_hand(
+        tmp_path,
+        "student,exercise,points\nbob,01-why,1\nfinn,01-double,2\nfinn,01-dedup,2\nfinn,01-setting,2\nfinn,01-why,2\n",
+    )
+    said_of = {"rules": said, "deadline": DEADLINE, "members": extended, "marks": more}
+    book = booked(tmp_path, *kept, **said_of)
+    [doubt] = [one for one in book.doubts if "class.zip" in one]
+    assert doubt.startswith("ada, bob, finn: class.zip has a date after the deadline")
+    assert "unpack the archive and name the unpacked folder" in doubt
+    found = {row["student"]: (row["total"], row["01-double"], row["not settled"]) for row in rows(tmp_path)}
+    # What a person gives counts, but with the penalty of the archive's date.
+    assert found == {
+        "ada": ("", "", "01_sample"), "bob": ("", "", "01_sample"), "eve": ("6", "2", ""), "finn": ("6.4", "2", ""),
+    }  # fmt: skip
+    # Without a penalty, no points depend on the answer.
+    book = booked(tmp_path, *kept, deadline=DEADLINE)
+    assert totals(book) == dict.fromkeys(names, 6)
+    assert sum("class.zip" in one for one in book.doubts) == 1
+    assert not any("class.zip" in one for one in booked(tmp_path, *kept).doubts)
+    on_time = [record(name, dated_by="class.zip") for name in names]
+    assert not any("class.zip" in one for one in booked(tmp_path, *on_time, deadline=DEADLINE, rules=said).doubts)
 
 
 def test_a_regrade_request_after_the_deadline_makes_nobody_late(tmp_path: Path) -> None:

@@ -255,6 +255,53 @@ def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -
     assert sam.late
 
 
+def downloaded(path: Path, entries: dict[str, str | bytes]) -> Path:
+    """An archive that says of its files that they were on time, and whose own date is after the deadline."""
+    packed(path, entries)
+    os.utime(path, (DEADLINE.timestamp() + 3600,) * 2)
+    return path
+
+
+def test_loose_notebooks_of_a_named_archive_are_asked_about_and_have_its_date(tmp_path: Path) -> None:
+    flat = downloaded(tmp_path / "in/flat.zip", {NOTEBOOK: answer(1), "data.csv": "1", "pictures/a.png": "2"})
+    (named,) = gathered(tmp_path, flat, deadline=DEADLINE)
+    (inside,) = gathered(tmp_path, flat.parent, deadline=DEADLINE)
+    assert (named.key, named.late, named.when) == (inside.key, inside.late, inside.when)
+    assert (named.key, named.late, named.origin.dated_by) == ("flat", True, "")
+    assert "loose notebooks" in named.doubts[0]
+    assert inside.doubts == ()
+    beside = downloaded(tmp_path / "eve.zip", {NOTEBOOK: answer(1), "text.pdf": "%PDF"})
+    (eve,) = gathered(tmp_path, beside, deadline=DEADLINE)
+    assert "eve.zip/text.pdf was not graded" in eve.doubts[1]
+
+
+def test_dates_inside_an_archive_that_no_platform_made_prove_nothing(tmp_path: Path) -> None:
+    ada, bob = f"Ada_1_assignsubmission_file_/{NOTEBOOK}", f"bob/{NOTEBOOK}"
+    plain = downloaded(tmp_path / "class.zip", {f"ada/{NOTEBOOK}": answer(1), bob: answer(2), "eve/eve.pdf": "%PDF"})
+    with zipfile.ZipFile(plain, "a") as archive:
+        archive.writestr(zipfile.ZipInfo("ada/01_sample (1).ipynb", (2027, 1, 30, 13, 0, 0)), answer(3))
+    os.utime(plain, (DEADLINE.timestamp() + 3600,) * 2)
+    found = by_key(gathered(tmp_path, plain, deadline=DEADLINE))
+    assert {one.origin.dated_by for one in found.values()} == {"class.zip"}
+    assert {one.when.timestamp() - DEADLINE.timestamp() for one in found.values()} == {3600}
+    # They still say which of a student's own files is the newest.
+    assert found["ada"].sha256 == sha(answer(3))
+    moodle = downloaded(tmp_path / "in/moodle.zip", {ada: answer(1), bob: answer(2), "eve.zip": zipped({"a": "b"})})
+
+    def believed(place: Path) -> dict[str, tuple[str, bool]]:
+        found = by_key(gathered(tmp_path, place, deadline=DEADLINE))
+        return {key: (one.origin.dated_by, one.late) for key, one in found.items()}
+
+    assert believed(moodle) == {
+        "moodle-1": ("", False), "bob": ("moodle.zip", True), "eve": ("moodle.zip", True),
+    }  # fmt: skip
+    # In a folder of submissions, a student may have made it.
+    assert set(believed(moodle.parent).values()) == {("moodle.zip", True)}
+    attempts = {f"12-9 - Ada - Jan 3, 2027 {hour}00 AM/{NOTEBOOK}": answer(hour) for hour in (9, 10, 8)}
+    (one,) = gathered(tmp_path, downloaded(tmp_path / "in2/d2l.zip", attempts).parent, deadline=DEADLINE)
+    assert (one.origin.dated_by, one.late, one.sha256) == ("d2l.zip", True, sha(answer(10)))
+
+
 def test_a_file_that_is_no_notebook_has_a_date_as_well(tmp_path: Path) -> None:
     for name in ("hand.tar.gz", "a.html", "a.rar", "a.7z", "a.docx"):
         write(tmp_path / "in" / name.replace(".", "-") / name, "anything", LATE)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import submitted
 
 from labkit.core.errors import InvalidInput
-from labkit.grading import batch, explaining, outputs, records, tasks
+from labkit.grading import archives, batch, explaining, outputs, records, tasks
 from labkit.grading.course import load
 from labkit.grading.order import Order
 from labkit.grading.platforms import plain_origin
@@ -148,6 +149,7 @@ def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(tmp_path: Path
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     (tmp_path / "work").mkdir()
     (one,) = collect([tmp_path / "in"], COURSE, tmp_path / "work", None)
+    one = replace(one, origin=replace(one.origin, dated_by="a.zip"), answered_at={"": archives.NEVER})
     path = outputs.record_path(tmp_path, one)
     path.parent.mkdir()
     record = in_batches(records.MOST_TRIES)
@@ -159,6 +161,7 @@ def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(tmp_path: Path
     assert kept is not None
     assert kept.file == "ada/01_sample.ipynb"
     assert kept.requests == []
+    assert (kept.dated_by, list(kept.answered_at)) == ("a.zip", [""])
     assert kept.doubts[0].startswith(records.GIVEN_UP)
     assert not outputs.is_kept(one, tmp_path, COURSE, 2)
     path.write_text("{")
