@@ -93,13 +93,16 @@ def _counts(done: Any) -> dict[str, Any]:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print which students have handed in nothing, and the open questions that the instructor has to settle.
+    """Print how many students are late, which have handed in nothing, and what the instructor has to settle.
 
     Also print the paths of the files in which the instructor can settle them.
     """
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 
+    late = sum(row.late for row in book.rows)
+    if late:
+        print(f"{late} of {sum(bool(row.records) for row in book.rows)} students are late.")
     if book.missing:
         names = ", ".join(row.name for row in book.missing[:MOST_LISTED])
         more = len(book.missing) - MOST_LISTED

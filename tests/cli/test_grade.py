@@ -1,5 +1,6 @@
 """`labkit grade` and `labkit release` at the command line: bad input is one sentence and exit code 64."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,4 +71,8 @@ def test_a_batch_at_the_command_line(tmp_path: Path) -> None:
     assert "4 of 6 points" in page or "4 of 8 points" in page
     summary = (tmp_path / "out" / "summary.html").read_text()
     assert "1 × seen gives another value." in summary
-    assert apart(*arguments)[1].startswith("0 submissions graded; 2 had not changed")
+    again = apart(*arguments)[1]
+    assert again.startswith("0 submissions graded; 2 had not changed")
+    assert "late" not in again
+    assert "\n2 of 2 students are late.\n" in apart(*arguments, "--deadline", "2001-01-01T00:00")[1]
+    assert not any("late" in name for name in json.loads(apart(*arguments, "--json")[1]))
