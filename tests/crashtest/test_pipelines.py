@@ -187,10 +187,14 @@ def test_a_restart_that_gets_new_input_is_killed_too_and_a_test_without_that_is_
         running.run_all([grown_input_job((at,))])
         found = {job.id: job for job in running.new_states(GROWN)}
         before = running.report().summary.coverage
+        [fed] = running.fed.values()
+        restart = running.harness.recovery_of(fed)
+        # A second crash before the restart's first effect would leave the files as the first crash did.
+        assert f"{GROWN}{at.name}{THEN}{restart.effects[0].name}" not in found
         [result] = running.run_all([found[shown_by]])
         coverage = running.report().summary.coverage
         assert shown_by not in {job.id for job in running.new_states(GROWN)}
-    assert before.directed - before.directed_tried >= len(found)
+    assert (before.directed, before.directed_tried) == (len(running.grown) + len(found), 1)
     assert (coverage.directed_tried, coverage.pairs_tried) == (before.directed_tried, 1)
     assert result.violated == ("duplicate",)
 
